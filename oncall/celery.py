@@ -1,0 +1,11 @@
+"""The Celery application. Tasks carry ids only; the database row is the queue's truth."""
+
+import os
+
+from celery import Celery
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "oncall.settings")
+
+app = Celery("oncall")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()
