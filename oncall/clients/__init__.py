@@ -1,1 +1,1 @@
-"""The outside services behind small interfaces of our own. Nothing here imports an app that holds incidents or people."""
+"""The outside services behind small interfaces of our own. Imports no app that holds incidents or people."""

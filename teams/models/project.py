@@ -1,10 +1,21 @@
 """A project: the incidents of one product, its services, and how its investigations are run."""
 
 import uuid
+from typing import Self
 
 from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import Q
+
+from teams.models.user import User
+
+
+class ProjectQuerySet(models.QuerySet["Project"]):
+    """Named, chainable reads."""
+
+    def visible_to(self, user: User) -> Self:
+        """Return the projects of the teams that the person is a member of: the only membership query there is."""
+        return self.filter(team__memberships__user=user.pk, team__memberships__left_at=None, team__closed_at=None)
 
 
 class Project(models.Model):
@@ -40,6 +51,8 @@ class Project(models.Model):
     next_incident_number = models.PositiveIntegerField(default=1)
     created_at = models.DateTimeField(auto_now_add=True)
     archived_at = models.DateTimeField(null=True, blank=True)
+
+    objects = ProjectQuerySet.as_manager()
 
     class Meta:
         """Projects are listed by key."""

@@ -1,0 +1,1 @@
+"""Alerts in, investigation, diagnosis, outcome, memory. ``docs/architecture.md`` says what stands where."""

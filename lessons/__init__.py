@@ -1,0 +1,1 @@
+"""The shared bank: propose, anonymise, review, publish, retract."""

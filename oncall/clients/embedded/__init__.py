@@ -1,0 +1,1 @@
+"""The embedded memory: Hindsight's interface over the application's own database."""
