@@ -1,0 +1,1 @@
+"""What is remembered: records, the outbox, recall, and the relevance gate."""

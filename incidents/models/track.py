@@ -1,0 +1,64 @@
+"""How often a fix worked: counted over outcomes and attempts that name it, never over anybody's text."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from incidents.models.fix import Attempt, Outcome
+from teams.models import User
+
+
+@dataclass(frozen=True)
+class TrackRecord:
+    """``worked`` of ``tried`` times; the last time that it worked, by whom, when, and in how many minutes."""
+
+    worked: int = 0
+    tried: int = 0
+    last_by: User | None = None
+    last_at: datetime | None = None
+    last_minutes: int | None = None
+    last_failed_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Application:
+    """One time that a fix was applied to an incident."""
+
+    fix_id: int
+    incident_id: int
+    at: datetime
+    worked: bool
+    act: Outcome | Attempt
+
+
+def applications(fix_ids: Collection[int]) -> list[Application]:
+    """Return every application of the fixes, oldest first. An outcome that did not hold counts as failed. Two queries."""
+    outcomes = Outcome.objects.filter(fix__in=fix_ids, superseded_by=None).select_related("verified_by", "incident")
+    attempts = Attempt.objects.filter(fix__in=fix_ids, superseded_by=None).select_related("tried_by", "incident")
+    found = [
+        Application(act.fix_id, act.incident_id, act.verified_at, act.held is not False, act) for act in outcomes
+    ] + [Application(act.fix_id, act.incident_id, act.tried_at, False, act) for act in attempts]
+    return sorted(found, key=lambda application: application.at)
+
+
+def track_records(fix_ids: Iterable[int]) -> dict[int, TrackRecord]:
+    """Return the track record of each fix, also of those never applied. Two queries."""
+    ids = set(fix_ids)
+    history: dict[int, list[Application]] = {fix_id: [] for fix_id in ids}
+    for application in applications(ids):
+        history[application.fix_id].append(application)
+    return {fix_id: _sum_up(applied) for fix_id, applied in history.items()}
+
+
+def _sum_up(applied: list[Application]) -> TrackRecord:
+    worked = [application for application in applied if application.worked]
+    failed = [application for application in applied if not application.worked]
+    last = worked[-1].act if worked else None
+    return TrackRecord(
+        worked=len(worked),
+        tried=len(applied),
+        last_by=last.verified_by if isinstance(last, Outcome) else None,
+        last_at=worked[-1].at if worked else None,
+        last_minutes=last.minutes if isinstance(last, Outcome) else None,
+        last_failed_at=failed[-1].at if failed else None,
+    )
