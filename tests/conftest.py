@@ -1,0 +1,72 @@
+"""What every test may use: one world with a fixed cast, and the rule about services that are absent."""
+
+import os
+import shutil
+from dataclasses import dataclass
+
+import pytest
+from django.test import Client
+
+from teams.models import Membership, Project, Team, User
+from tests import factories
+
+
+@dataclass(frozen=True)
+class World:
+    """Two teams with a project each, and one of every kind of person."""
+
+    team: Team
+    project: Project
+    viewer: User
+    responder: User
+    admin: User
+    other_team: Team
+    other_project: Project
+    outsider: User
+    stranger: User
+    reviewer: User
+    platform_admin: User
+
+
+@pytest.fixture
+def world(db: None) -> World:
+    """Discovery has SEARCH; the other team, Payments, has PAY. A stranger is in no team."""
+    team = factories.make_team(name="Discovery")
+    other_team = factories.make_team(name="Payments")
+    project = factories.make_project(team=team, key="SEARCH", name="Search")
+    other_project = factories.make_project(team=other_team, key="PAY", name="Payments")
+    return World(
+        team=team,
+        project=project,
+        viewer=factories.make_member(team=team, role=Membership.Role.VIEWER, name="Vera Viewer"),
+        responder=factories.make_member(team=team, role=Membership.Role.RESPONDER, name="Rosa Responder"),
+        admin=factories.make_member(team=team, role=Membership.Role.ADMIN, name="Ada Admin"),
+        other_team=other_team,
+        other_project=other_project,
+        outsider=factories.make_member(team=other_team, role=Membership.Role.ADMIN, name="Otto Outsider"),
+        stranger=factories.make_user(name="Sven Stranger"),
+        reviewer=factories.make_user(name="Lea Reviewer", is_lesson_reviewer=True),
+        platform_admin=factories.make_user(name="Petra Platform", is_platform_admin=True),
+    )
+
+
+@pytest.fixture
+def signed_in() -> object:
+    """Return a function that gives a client signed in as a person."""
+
+    def sign_in(user: User) -> Client:
+        client = Client()
+        client.force_login(user)
+        return client
+
+    return sign_in
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out browser tests where Chromium is absent, and say what to install; in CI that is a failure instead."""
+    if shutil.which("chromium") or os.environ.get("CI"):
+        return
+    skip = pytest.mark.skip(reason="Chromium is absent: install the package chromium to run the browser tests")
+    for item in items:
+        if item.get_closest_marker("browser"):
+            item.add_marker(skip)
