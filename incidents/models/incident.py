@@ -177,6 +177,8 @@ class IncidentEvent(models.Model):
     kind = models.CharField(max_length=16, choices=Kind.choices)
     by = models.ForeignKey("teams.User", models.PROTECT, null=True, blank=True, related_name="+")
     at = models.DateTimeField()
+    note = models.ForeignKey(Note, models.PROTECT, null=True, blank=True, related_name="+")
+    system_text = models.ForeignKey("incidents.SystemText", models.PROTECT, null=True, blank=True, related_name="+")
     # Short words for the line, such as {"from": "high", "to": "low"}. No text of an alert or a memory.
     detail = models.JSONField(default=dict)
 
