@@ -1,8 +1,11 @@
 """How often a fix worked: counted over outcomes and attempts that name it, never over anybody's text."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
+
+from django.db.models import Q
 
 from incidents.models.fix import Attempt, Outcome
 from teams.models import User
@@ -19,6 +22,11 @@ class TrackRecord:
     last_minutes: int | None = None
     last_failed_at: datetime | None = None
 
+    @property
+    def failed(self) -> int:
+        """How often it did not work."""
+        return self.tried - self.worked
+
 
 @dataclass(frozen=True)
 class Application:
@@ -31,10 +39,16 @@ class Application:
     act: Outcome | Attempt
 
 
-def applications(fix_ids: Collection[int]) -> list[Application]:
-    """Return every application of the fixes, oldest first. An outcome that did not hold counts as failed. Two queries."""
-    outcomes = Outcome.objects.filter(fix__in=fix_ids, superseded_by=None).select_related("verified_by", "incident")
-    attempts = Attempt.objects.filter(fix__in=fix_ids, superseded_by=None).select_related("tried_by", "incident")
+def applications(fix_ids: Collection[int], *, also: Q | None = None) -> list[Application]:
+    """Return every application of the fixes, and of acts that match ``also``, oldest first. Two queries.
+
+    An outcome that did not hold counts as failed.
+    """
+    wanted = Q(fix__in=fix_ids) | also if also else Q(fix__in=fix_ids)
+    outcomes = Outcome.objects.filter(wanted, superseded_by=None).select_related(
+        "verified_by", "incident__project", "fix"
+    )
+    attempts = Attempt.objects.filter(wanted, superseded_by=None).select_related("tried_by", "incident__project", "fix")
     found = [
         Application(act.fix_id, act.incident_id, act.verified_at, act.held is not False, act) for act in outcomes
     ] + [Application(act.fix_id, act.incident_id, act.tried_at, False, act) for act in attempts]
@@ -44,13 +58,18 @@ def applications(fix_ids: Collection[int]) -> list[Application]:
 def track_records(fix_ids: Iterable[int]) -> dict[int, TrackRecord]:
     """Return the track record of each fix, also of those never applied. Two queries."""
     ids = set(fix_ids)
-    history: dict[int, list[Application]] = {fix_id: [] for fix_id in ids}
-    for application in applications(ids):
+    return {fix_id: TrackRecord() for fix_id in ids} | sum_up(applications(ids))
+
+
+def sum_up(applied: Iterable[Application]) -> dict[int, TrackRecord]:
+    """Return the track record of each fix that was applied. No query."""
+    history: dict[int, list[Application]] = defaultdict(list)
+    for application in applied:
         history[application.fix_id].append(application)
-    return {fix_id: _sum_up(applied) for fix_id, applied in history.items()}
+    return {fix_id: _track_record(times) for fix_id, times in history.items()}
 
 
-def _sum_up(applied: list[Application]) -> TrackRecord:
+def _track_record(applied: list[Application]) -> TrackRecord:
     worked = [application for application in applied if application.worked]
     failed = [application for application in applied if not application.worked]
     last = worked[-1].act if worked else None

@@ -1,0 +1,33 @@
+"""The pages of incidents and of memory."""
+
+from django.urls import path
+
+from incidents.views import acts, incidents, investigations, memory
+
+_INCIDENT = "incidents/<str:key>-<int:number>/"
+
+urlpatterns = [
+    path("incidents/", incidents.incident_list, name="incident_list"),
+    path("incidents/new/", incidents.incident_new, name="incident_new"),
+    path(_INCIDENT, incidents.incident_detail, name="incident_detail"),
+    path(_INCIDENT + "live/", incidents.incident_live, name="incident_live"),
+    path(_INCIDENT + "saved/", incidents.incident_saved, name="incident_saved"),
+    path(_INCIDENT + "delivery/<uuid:delivery>/", incidents.delivery_body, name="delivery_body"),
+    path(_INCIDENT + "acknowledge/", acts.incident_acknowledge, name="incident_acknowledge"),
+    path(_INCIDENT + "assign/", acts.incident_assign, name="incident_assign"),
+    path(_INCIDENT + "correct/", acts.incident_correct, name="incident_correct"),
+    path(_INCIDENT + "note/", acts.note_add, name="note_add"),
+    path(_INCIDENT + "system-text/", acts.system_text_add, name="system_text_add"),
+    path(_INCIDENT + "close/", acts.incident_close, name="incident_close"),
+    path(_INCIDENT + "reopen/", acts.incident_reopen, name="incident_reopen"),
+    path(_INCIDENT + "outcome/", acts.outcome_record, name="outcome_record"),
+    path(_INCIDENT + "attempt/", acts.attempt_record, name="attempt_record"),
+    path(_INCIDENT + "feedback/", acts.feedback_save, name="feedback_save"),
+    path(_INCIDENT + "investigate/", investigations.investigation_start, name="investigation_start"),
+    path(_INCIDENT + "answer/", investigations.investigation_answer, name="investigation_answer"),
+    path(_INCIDENT + "cancel/", investigations.investigation_cancel, name="investigation_cancel"),
+    path(_INCIDENT + "sent/<uuid:step>/", investigations.step_sent, name="step_sent"),
+    path("memory/", memory.memory_list, name="memory_list"),
+    path("memory/<uuid:record>/", memory.memory_detail, name="memory_detail"),
+    path("memory/<uuid:record>/forget/", memory.memory_forget, name="memory_forget"),
+]

@@ -1,0 +1,606 @@
+"""Loads what the incident's page shows, in a constant number of queries, and puts it into the order of reading.
+
+Nothing is decided here: strengths, confidence, pattern and what is struck out come from the rows that the rules wrote.
+Names, dates, minutes and runbooks come from our rows through the cited record, never from a model's text.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+from django.db.models import OuterRef, Q, Subquery
+from django.utils import timezone
+
+from incidents.models import (
+    Alert,
+    Attempt,
+    Diagnosis,
+    Evidence,
+    Feedback,
+    Incident,
+    IncidentEvent,
+    Investigation,
+    MemoryRecord,
+    MemoryRecordRevision,
+    Outcome,
+    Question,
+    Step,
+)
+from incidents.models.track import Application, TrackRecord, applications, sum_up
+from teams.models import Membership, User
+
+QUOTE_CONTEXT = 120
+ALERTS_SHOWN = 50
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the two answers. ``delta`` is changed, added, same, or "" where nothing may be compared."""
+
+    name: str
+    alone: "Answer | None"
+    memory: "Answer | None"
+    delta: str = ""
+    word: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One cell: the text, what it cites, and the failed attempt that strikes it out."""
+
+    text: str
+    refs: tuple[str, ...] = ()
+    struck: "Failed | None" = None
+    doubtful: bool = False
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A fix that failed, with the record that says so."""
+
+    attempt: Attempt | Outcome
+    record: MemoryRecord | None
+    doubtful: bool = False
+
+    @property
+    def what_happened(self) -> str:
+        """What the person wrote, if they did."""
+        return self.attempt.what_happened if isinstance(self.attempt, Attempt) else "It did not hold."
+
+    @property
+    def by(self) -> User:
+        """Who tried it."""
+        return self.attempt.tried_by if isinstance(self.attempt, Attempt) else self.attempt.verified_by
+
+    @property
+    def at(self) -> datetime:
+        """When it was tried."""
+        return self.attempt.tried_at if isinstance(self.attempt, Attempt) else self.attempt.verified_at
+
+
+@dataclass(frozen=True)
+class Action:
+    """An immediate action of an answer."""
+
+    number: int
+    text: str
+    command: str
+    refs: tuple[str, ...]
+    struck: Failed | None
+    rated_not_helpful: bool
+    followed_key: str
+
+
+@dataclass(frozen=True)
+class Card:
+    """A piece of evidence, or a memory that was recalled and not used."""
+
+    evidence: Evidence
+    title: str
+    before: str
+    quote: str
+    after: str
+    track: TrackRecord
+    by: User | None
+    has_left: bool
+    minutes: int | None
+    kind: str
+    kind_word: str
+    cut_before: bool = False
+    cut_after: bool = False
+    refs: list[str] = field(default_factory=list)
+
+    @property
+    def record(self) -> MemoryRecord:
+        """The record that is cited."""
+        return self.evidence.record
+
+    @property
+    def forgotten(self) -> bool:
+        """Whether its text is gone."""
+        return self.record.state in (MemoryRecord.State.FORGETTING, MemoryRecord.State.FORGOTTEN)
+
+    @property
+    def dots(self) -> list[bool]:
+        """The last few applications as dots, worked first."""
+        worked, failed = min(self.track.worked, 5), min(self.track.failed, 3)
+        return [True] * worked + [False] * failed
+
+
+@dataclass(frozen=True)
+class TimelineLine:
+    """A line of the timeline: by is alert, person or agent."""
+
+    by: str
+    text: str
+    quiet: str
+    at: datetime
+
+
+class IncidentPage:
+    """What one person sees of one incident. Each property loads its rows once."""
+
+    def __init__(self, incident: Incident, user: User) -> None:
+        self.incident = incident
+        self.user = user
+        self.now = timezone.now()
+
+    # --- rows, one query each ---------------------------------------------------------------------------------------
+
+    @cached_property
+    def investigation(self) -> Investigation | None:
+        """The newest investigation; loaded with the incident."""
+        return self.incident.latest_investigation
+
+    @cached_property
+    def diagnoses(self) -> dict[str, Diagnosis]:
+        """The answers of the newest investigation, by kind, with this person's rating of each."""
+        if self.investigation is None:
+            return {}
+        mine = Feedback.objects.filter(diagnosis=OuterRef("pk"), user=self.user)
+        rows = self.investigation.diagnoses.annotate(
+            my_rating=Subquery(mine.values("helpful")), my_note=Subquery(mine.values("note"))
+        )
+        return {diagnosis.kind: diagnosis for diagnosis in rows}
+
+    @cached_property
+    def alone(self) -> Diagnosis | None:
+        """The answer from the alert alone."""
+        return self.diagnoses.get(Diagnosis.Kind.ALERT_ONLY)
+
+    @cached_property
+    def memory(self) -> Diagnosis | None:
+        """The answer with memory; None where the project's memory is off."""
+        return self.diagnoses.get(Diagnosis.Kind.WITH_MEMORY)
+
+    @cached_property
+    def steps(self) -> list[Step]:
+        """The trace: the with-memory run's steps, or the other's where memory is off."""
+        traced = self.memory or self.alone
+        return list(traced.steps.order_by("sequence")) if traced else []
+
+    @cached_property
+    def questions(self) -> list[Question]:
+        """What the investigation asked."""
+        return list(self.investigation.questions.select_related("answered_by")) if self.investigation else []
+
+    @cached_property
+    def _evidence(self) -> list[Evidence]:
+        if self.memory is None:
+            return []
+        revision = MemoryRecordRevision.objects.filter(record=OuterRef("record"), number=OuterRef("revision"))
+        return list(
+            Evidence.objects.filter(diagnosis=self.memory)
+            .select_related(
+                "record__incident__project",
+                "record__outcome__verified_by",
+                "record__attempt__tried_by",
+                "record__created_by",
+                "record__forgotten_by",
+                "record__fix",
+                "record__bank",
+            )
+            .annotate(
+                revision_title=Subquery(revision.values("title")), revision_text=Subquery(revision.values("text"))
+            )
+            .order_by("position", "pk")
+        )
+
+    @cached_property
+    def applications(self) -> list[Application]:
+        """Every time that one of the fixes on this page was applied, and every act on this incident."""
+        fixes = {item.record.fix_id for item in self._evidence if item.record.fix_id}
+        named = [
+            entry["attempt"]
+            for diagnosis in self.diagnoses.values()
+            for entry in [
+                *diagnosis.do_not_repeat,
+                *(action.get("struck") or {} for action in diagnosis.immediate_actions),
+            ]
+            if entry.get("attempt")
+        ]
+        return applications(fixes, also=Q(incident=self.incident) | Q(public_id__in=named))
+
+    @cached_property
+    def tracks(self) -> dict[int, TrackRecord]:
+        """Track records by fix."""
+        return sum_up(self.applications)
+
+    @cached_property
+    def outcome(self) -> Outcome | None:
+        """The current outcome."""
+        acts = [act.act for act in self.applications if act.incident_id == self.incident.pk]
+        return next((act for act in acts if isinstance(act, Outcome)), None)
+
+    @cached_property
+    def attempts(self) -> list[Attempt]:
+        """What was tried here and failed."""
+        acts = [act.act for act in self.applications if act.incident_id == self.incident.pk]
+        return [act for act in acts if isinstance(act, Attempt)]
+
+    @cached_property
+    def alerts(self) -> list[Alert]:
+        """The first alerts; ``incident.alert_count`` has how many there are."""
+        return list(self.incident.alerts.select_related("delivery").order_by("received_at", "pk")[:ALERTS_SHOWN])
+
+    @cached_property
+    def events(self) -> list[IncidentEvent]:
+        """What people and the agent did."""
+        return list(self.incident.events.select_related("by", "note__by", "system_text__by"))
+
+    @cached_property
+    def records(self) -> list[MemoryRecord]:
+        """What was saved from this incident."""
+        return list(
+            self.incident.memory_records.select_related("created_by", "fix", "feedback__diagnosis").order_by(
+                "created_at"
+            )
+        )
+
+    @cached_property
+    def memberships(self) -> dict[int, Membership]:
+        """Everybody who is or was in the team, by person."""
+        rows = (
+            Membership.objects.filter(team=self.incident.project.team_id).select_related("user").order_by("user__name")
+        )
+        return {membership.user_id: membership for membership in rows}
+
+    # --- what is read from them -------------------------------------------------------------------------------------
+
+    @property
+    def is_active(self) -> bool:
+        """Whether an investigation runs or waits."""
+        return self.investigation is not None and self.investigation.is_active
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it waits for an answer."""
+        return self.investigation is not None and self.investigation.state == Investigation.State.WAITING
+
+    @property
+    def live_state(self) -> str:
+        """What the page's script is told: running, waiting or done."""
+        if self.is_waiting:
+            return "waiting"
+        return "running" if self.is_active else "done"
+
+    @property
+    def open_questions(self) -> list[Question]:
+        """Questions that nobody has answered yet."""
+        return [question for question in self.questions if question.closed_at is None]
+
+    @property
+    def takes_up_later(self) -> bool:
+        """Whether the run ended for want of an answer and can be taken up."""
+        return (
+            not self.is_active
+            and self.investigation is not None
+            and self.investigation.pattern == Investigation.Pattern.NEEDS_MORE_INFO
+            and bool(self.questions)
+        )
+
+    @property
+    def main(self) -> Diagnosis | None:
+        """The answer that the page acts on: with memory where there is one."""
+        finished = [d for d in (self.memory, self.alone) if d and d.state == Diagnosis.State.FINISHED]
+        return finished[0] if finished else None
+
+    @property
+    def matched(self) -> bool:
+        """Whether memory matched; only then is it said what memory changed."""
+        return bool(self.investigation) and self.investigation.memory_word == Investigation.MemoryWord.MATCHED
+
+    @cached_property
+    def cards(self) -> list[Card]:
+        """Accepted evidence, at most three, in the order that the rules gave."""
+        return [self._card(item) for item in self._evidence if item.accepted][:3]
+
+    @cached_property
+    def not_used(self) -> list[Card]:
+        """What was recalled and not used, with why."""
+        return [self._card(item) for item in self._evidence if not item.accepted]
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """The two answers, row by row."""
+        alone, memory = self.alone, self.memory
+        pairs = [
+            ("Cause", _cause(alone), _cause(memory, [card.evidence.ref for card in self.cards[:2]])),
+            ("First action", self._first_action(alone), self._first_action(memory)),
+            ("Confidence", _confidence(alone), _confidence(memory)),
+            ("Ruled out", _ruled_out(alone), _ruled_out(memory)),
+            ("Severity", _severity(alone), _severity(memory)),
+        ]
+        return [self._row(name, one, other) for name, one, other in pairs]
+
+    @property
+    def changed(self) -> str:
+        """In one line, what memory changed."""
+        names = [row.name.lower() for row in self.rows if row.delta in ("changed", "added")]
+        if not self.matched:
+            return ""
+        if not names:
+            return "Memory changed nothing."
+        return f"Memory changed the {_list_words(names)}."
+
+    @cached_property
+    def actions(self) -> list[Action]:
+        """What to do now, from the answer that the page acts on."""
+        return self._actions(self.main) if self.main else []
+
+    @cached_property
+    def do_not_repeat(self) -> list[Failed]:
+        """Fixes that failed, as the rules found them; while a run is going, those of this incident."""
+        found: list[Failed] = []
+        seen: set[int] = set()
+        for diagnosis in (self.memory, self.alone):
+            for entry in diagnosis.do_not_repeat if diagnosis else []:
+                failed = self._failed(entry)
+                if failed and failed.attempt.pk not in seen:
+                    seen.add(failed.attempt.pk)
+                    found.append(failed)
+        for attempt in self.attempts:
+            if attempt.pk not in seen:
+                found.append(Failed(attempt, self._record_of(attempt)))
+        return found
+
+    @cached_property
+    def followable(self) -> dict[str, str]:
+        """What an outcome or an attempt may say that it followed: key to label."""
+        choices = {f"record:{card.evidence.ref}": f"{card.evidence.ref} {card.title}" for card in self.cards}
+        for diagnosis, words in ((self.memory, "with memory"), (self.alone, "alert alone")):
+            for action in self._actions(diagnosis) if diagnosis else []:
+                choices[action.followed_key] = f"Suggestion {action.number}, {words}: {action.text}"
+        return choices
+
+    @cached_property
+    def fixes(self) -> list[tuple[str, str]]:
+        """Known fixes of the project that may be named, those on this page first."""
+        cited = {
+            item.record.fix.public_id: f"Same fix as {item.ref}: {item.record.fix.title}"
+            for item in self._evidence
+            if item.record.fix and item.record.fix.project_id == self.incident.project_id
+        }
+        acted = {
+            application.act.fix.public_id: application.act.fix.title
+            for application in self.applications
+            if application.act.fix.project_id == self.incident.project_id
+        }
+        return [(str(key), label) for key, label in (acted | cited).items()]
+
+    @cached_property
+    def confirmable(self) -> Card | None:
+        """The first card that stands for a fix of this project: *its fix worked again*."""
+        own = [card for card in self.cards if card.evidence.scope == Evidence.Scope.OWN and card.record.fix_id]
+        return own[0] if own else None
+
+    @cached_property
+    def timeline(self) -> list[TimelineLine]:
+        """Alerts, people and the agent in one list; a run of alerts is one line."""
+        lines = [self._event_line(event) for event in self.events] + self._alert_lines()
+        return sorted(lines, key=lambda line: line.at)
+
+    @cached_property
+    def sweeps_saved(self) -> bool:
+        """Whether something saved is still on its way to memory."""
+        return any(record.state in ("queued", "retained", "forgetting") for record in self.records)
+
+    @property
+    def attempts_after_answer(self) -> int:
+        """Attempts that the answer did not know yet."""
+        started = self.investigation.started_at if self.investigation else None
+        return sum(1 for attempt in self.attempts if started and attempt.tried_at > started)
+
+    @cached_property
+    def assignable(self) -> list[User]:
+        """Who may take over."""
+        return [
+            membership.user
+            for membership in self.memberships.values()
+            if membership.left_at is None and membership.role != Membership.Role.VIEWER and membership.user.is_active
+        ]
+
+    @property
+    def step_count(self) -> int:
+        """Steps that count: tool calls and model calls."""
+        return sum(1 for step in self.steps if step.kind != Step.Kind.RULES)
+
+    @property
+    def seconds(self) -> float:
+        """Working time of the traced run so far."""
+        return sum(step.seconds for step in self.steps)
+
+    # --- parts ------------------------------------------------------------------------------------------------------
+
+    def has_left(self, user: User | None) -> bool:
+        """Whether the person is no active member of the team."""
+        if user is None:
+            return False
+        membership = self.memberships.get(user.pk)
+        return membership is None or membership.left_at is not None or not user.is_active
+
+    def _card(self, item: Evidence) -> Card:
+        text: str = item.revision_text or ""  # type: ignore[attr-defined]
+        start, end = item.quote_start, item.quote_end
+        quote = text[start:end] if start is not None and end is not None else ""
+        before = text[max(0, start - 40) : start] if quote and start else ""
+        after = text[end : end + QUOTE_CONTEXT] if quote and end else ""
+        shared = item.scope == Evidence.Scope.SHARED
+        outcome = item.record.outcome
+        attempt = item.record.attempt
+        by = None if shared else (outcome.verified_by if outcome else attempt.tried_by if attempt else None)
+        kind, kind_word = _kind(item)
+        return Card(
+            evidence=item,
+            title=item.revision_title or "",  # type: ignore[attr-defined]
+            before=_from_sentence(before),
+            quote=quote,
+            after=_to_sentence(after),
+            track=TrackRecord() if shared else self.tracks.get(item.record.fix_id or 0, TrackRecord()),
+            by=by,
+            has_left=self.has_left(by),
+            minutes=None if shared or not outcome else outcome.minutes,
+            kind=kind,
+            kind_word=kind_word,
+        )
+
+    def _record_of(self, attempt: Attempt | Outcome) -> MemoryRecord | None:
+        return next((record for record in self.records if record.attempt_id == attempt.pk), None)
+
+    def _failed(self, entry: dict[str, Any] | None) -> Failed | None:
+        if not entry or not entry.get("attempt"):
+            return None
+        acts = {str(application.act.public_id): application.act for application in self.applications}
+        act = acts.get(str(entry["attempt"]))
+        if act is None:
+            return None
+        records = {str(item.record.public_id): item.record for item in self._evidence}
+        records |= {str(record.public_id): record for record in self.records}
+        return Failed(act, records.get(str(entry.get("record"))), bool(entry.get("doubtful")))
+
+    def _actions(self, diagnosis: Diagnosis) -> list[Action]:
+        return [
+            Action(
+                number=index + 1,
+                text=str(action.get("text") or ""),
+                command=str(action.get("command") or ""),
+                refs=tuple(action.get("refs") or ()),
+                struck=self._failed(action.get("struck")),
+                rated_not_helpful=bool(action.get("rated_not_helpful")),
+                followed_key=f"action:{diagnosis.kind}:{index}",
+            )
+            for index, action in enumerate(diagnosis.immediate_actions)
+        ]
+
+    def _first_action(self, diagnosis: Diagnosis | None) -> Answer | None:
+        if not _ready(diagnosis):
+            return None
+        actions = self._actions(diagnosis)  # type: ignore[arg-type]
+        if not actions:
+            return Answer("Nothing.")
+        return Answer(actions[0].text, actions[0].refs, actions[0].struck)
+
+    def _row(self, name: str, alone: Answer | None, memory: Answer | None) -> Row:
+        if alone is None or memory is None or not self.matched:
+            return Row(name, alone, memory)
+        if name == "Confidence" and self.alone and self.memory:
+            order = ["low", "medium", "high"]
+            was, now = self.alone.confidence, self.memory.confidence
+            if was in order and now in order and was != now:
+                return Row(
+                    name, alone, memory, "changed", "raised" if order.index(now) > order.index(was) else "lowered"
+                )
+            return Row(name, alone, memory, "same", "same")
+        if _same_words(alone.text, memory.text):
+            return Row(name, alone, memory, "same", "same")
+        if alone.text in ("Nothing.", "") and memory.text not in ("Nothing.", ""):
+            return Row(name, alone, memory, "added", "added")
+        return Row(name, alone, memory, "changed", "changed")
+
+    def _event_line(self, event: IncidentEvent) -> TimelineLine:
+        agent = event.by is None
+        who = "You" if event.by == self.user else str(event.by or "")
+        quiet = ", ".join(str(value) for value in event.detail.values() if isinstance(value, str | int) and value != "")
+        if event.note:
+            return TimelineLine("person", f"{who}: {event.note.text}", "", event.at)
+        if event.system_text:
+            size = len(event.system_text.text)
+            return TimelineLine("person", f"{who} added more from the system", f"{size:,} characters", event.at)
+        text = event.get_kind_display() if agent else f"{who} {event.get_kind_display()}"
+        return TimelineLine("agent" if agent else "person", text[:1].upper() + text[1:], quiet, event.at)
+
+    def _alert_lines(self) -> list[TimelineLine]:
+        if not self.alerts:
+            return []
+        first, more = self.alerts[0], self.incident.alert_count - 1
+        named = ", ".join(word for word in (first.service_name, first.severity) if word)
+        lines = [TimelineLine("alert", "First alert", named, first.received_at)]
+        if more > 0:
+            word = "1 more alert" if more == 1 else f"{more:,} more alerts"
+            lines.append(TimelineLine("alert", word, "same fingerprint", self.incident.last_alert_at))
+        return lines
+
+
+def _ready(diagnosis: Diagnosis | None) -> bool:
+    return diagnosis is not None and diagnosis.state in Diagnosis.ENDED
+
+
+def _cause(diagnosis: Diagnosis | None, refs: list[str] | None = None) -> Answer | None:
+    if not _ready(diagnosis):
+        return None
+    return Answer(diagnosis.root_cause or "Not known.", tuple(refs or ()))  # type: ignore[union-attr]
+
+
+def _confidence(diagnosis: Diagnosis | None) -> Answer | None:
+    if not _ready(diagnosis):
+        return None
+    assert diagnosis is not None
+    word = diagnosis.get_confidence_display() or "None"
+    reason = diagnosis.confidence_reason
+    if not reason:
+        return Answer(f"{word}.")
+    return Answer(f"{word}. {reason[:1].upper()}{reason[1:]}" if not reason.endswith(".") else f"{word}. {reason}")
+
+
+def _ruled_out(diagnosis: Diagnosis | None) -> Answer | None:
+    if not _ready(diagnosis):
+        return None
+    return Answer("; ".join(str(cause) for cause in diagnosis.ruled_out) or "Nothing.")  # type: ignore[union-attr]
+
+
+def _severity(diagnosis: Diagnosis | None) -> Answer | None:
+    if not _ready(diagnosis):
+        return None
+    return Answer(diagnosis.get_severity_display() or "Not known.")  # type: ignore[union-attr]
+
+
+def _same_words(one: str, other: str) -> bool:
+    return one.casefold().split() == other.casefold().split()
+
+
+def _list_words(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _kind(item: Evidence) -> tuple[str, str]:
+    if item.scope == Evidence.Scope.SAME_TEAM and item.record.incident:
+        return "same_team", f"Same team: {item.record.incident.project.name}"
+    if item.scope == Evidence.Scope.SHARED:
+        return "lesson", "Lesson"
+    if item.record.kind == MemoryRecord.Kind.IMPORTED_INCIDENT and item.record.confirmed_by_id:
+        return "imported_incident", "Imported, confirmed"
+    return item.record.kind, item.record.get_kind_display()
+
+
+def _from_sentence(text: str) -> str:
+    """Return what follows the last end of a sentence, so that a quote starts where a person would start it."""
+    for end in (". ", "\n"):
+        if end in text:
+            text = text.rsplit(end, 1)[1]
+    return text.lstrip()
+
+
+def _to_sentence(text: str) -> str:
+    """Return what precedes the first end of a line."""
+    return text.split("\n", 1)[0]
