@@ -8,6 +8,7 @@ _INCIDENT = "incidents/<str:key>-<int:number>/"
 
 urlpatterns = [
     path("incidents/", incidents.incident_list, name="incident_list"),
+    path("incidents/first-steps/dismiss/", incidents.first_steps_dismiss, name="first_steps_dismiss"),
     path("incidents/new/", incidents.incident_new, name="incident_new"),
     path(_INCIDENT, incidents.incident_detail, name="incident_detail"),
     path(_INCIDENT + "live/", incidents.incident_live, name="incident_live"),

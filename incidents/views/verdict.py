@@ -43,7 +43,11 @@ def verdict(page: IncidentPage) -> Verdict:
         return _waiting(page)
     if investigation.state == Investigation.State.CANCELLED:
         return Verdict(
-            "tone", "info", "i-x", "Cancelled.", "The investigation was stopped before it ended.",
+            "tone",
+            "info",
+            "i-x",
+            "Cancelled.",
+            "The investigation was stopped before it ended.",
             "What it found until then stands below. It can be started again.",
         )
     return _finished(page, investigation)
@@ -55,7 +59,11 @@ def _resolved(page: IncidentPage) -> Verdict:
     if outcome is None:
         later = "To be written down later: nothing is retained until then." if incident.write_down_later else ""
         return Verdict(
-            "state", "resolved", "state-resolved", f"{word}.", later or "Closed without a fix. Nothing was retained.",
+            "state",
+            "resolved",
+            "state-resolved",
+            f"{word}.",
+            later or "Closed without a fix. Nothing was retained.",
             f"Closed by {incident.resolved_by}." if incident.resolved_by else "",
             next_label="Write down the fix" if incident.write_down_later else "",
             next_href="#fixed" if incident.write_down_later else "",
@@ -63,8 +71,14 @@ def _resolved(page: IncidentPage) -> Verdict:
     track = page.tracks.get(outcome.fix_id)
     counted = f" It has worked {track.worked} of {track.tried} times here." if track else ""
     return Verdict(
-        "state", "resolved", "state-resolved", f"{word}.", f"{outcome.fix.title}.",
-        f"Verified by {outcome.verified_by}.{counted}", f"{outcome.minutes} min", "to the fix",
+        "state",
+        "resolved",
+        "state-resolved",
+        f"{word}.",
+        f"{outcome.fix.title}.",
+        f"Verified by {outcome.verified_by}.{counted}",
+        f"{outcome.minutes} min",
+        "to the fix",
     )
 
 
@@ -77,9 +91,14 @@ def _running(page: IncidentPage) -> Verdict:
     else:
         sentence = "The alert is being read."
     return Verdict(
-        "state", "investigating", "state-investigating", "Investigating.", sentence,
+        "state",
+        "investigating",
+        "state-investigating",
+        "Investigating.",
+        sentence,
         "You can acknowledge and act meanwhile. This page updates itself; nothing you type is lost.",
-        f"Step {max(page.step_count, 1)}", f"{page.seconds:.1f} s so far",
+        f"Step {max(page.step_count, 1)}",
+        f"{page.seconds:.1f} s so far",
     )
 
 
@@ -87,9 +106,18 @@ def _waiting(page: IncidentPage) -> Verdict:
     until = page.investigation.waits_until if page.investigation else None
     wait = f" The investigation waits until {_clock(until)}, then ends with the safe checks" if until else ""
     return Verdict(
-        "pattern", "needs_more_info", "pattern-needs_more_info", "Needs info.", _why_vague(page),
-        f"One answer is enough to go on.{wait}; it can be taken up later." if wait else "One answer is enough to go on.",
-        "Low confidence", "nothing to match yet", "Answer", "#ask",
+        "pattern",
+        "needs_more_info",
+        "pattern-needs_more_info",
+        "Needs info.",
+        _why_vague(page),
+        f"One answer is enough to go on.{wait}; it can be taken up later."
+        if wait
+        else "One answer is enough to go on.",
+        "Low confidence",
+        "nothing to match yet",
+        "Answer",
+        "#ask",
     )
 
 
@@ -105,34 +133,69 @@ def _finished(page: IncidentPage, investigation: Investigation) -> Verdict:
     reason = main.confidence_reason if main else ""
     if investigation.memory_word == Investigation.MemoryWord.UNAVAILABLE:
         return Verdict(
-            "tone", "warn", "memory-unavailable", "Memory was unavailable.", "This is not the same as no match.",
+            "tone",
+            "warn",
+            "memory-unavailable",
+            "Memory was unavailable.",
+            "This is not the same as no match.",
             "Below is what the alert alone can say. Investigate again when memory is back; nothing is lost.",
-            confidence, "memory was not read",
+            confidence,
+            "memory was not read",
         )
     if investigation.memory_word == Investigation.MemoryWord.OFF:
         return Verdict(
-            "tone", "info", "memory-off", "Memory is off for this project.", (main.root_cause if main else ""),
-            "This is the answer from the alert alone. A team admin can switch memory on.", confidence, reason,
+            "tone",
+            "info",
+            "memory-off",
+            "Memory is off for this project.",
+            (main.root_cause if main else ""),
+            "This is the answer from the alert alone. A team admin can switch memory on.",
+            confidence,
+            reason,
         )
     if investigation.pattern == Investigation.Pattern.NEEDS_MORE_INFO:
         return Verdict(
-            "pattern", "needs_more_info", "pattern-needs_more_info", "Needs info.",
+            "pattern",
+            "needs_more_info",
+            "pattern-needs_more_info",
+            "Needs info.",
             "The alert names no service, error or metric.",
             "Nobody answered in time, or the answers were not enough. Safe first checks stand below; "
             "an answer takes the investigation up again.",
-            confidence or "Low confidence", "nothing to match yet", "Answer", "#ask",
+            confidence or "Low confidence",
+            "nothing to match yet",
+            "Answer",
+            "#ask",
         )
     if investigation.pattern == Investigation.Pattern.KNOWN_HERE:
         card = page.cards[0] if page.cards else None
         return Verdict(
-            "pattern", "known_here", "pattern-known_here", "Known here.", main.root_cause if main else "",
-            _history(card), confidence, reason, _next(page), "#act",
+            "pattern",
+            "known_here",
+            "pattern-known_here",
+            "Known here.",
+            main.root_cause if main else "",
+            _history(card),
+            confidence,
+            reason,
+            _next(page),
+            "#act",
         )
     if investigation.pattern == Investigation.Pattern.SEEN_ELSEWHERE:
-        where = "another project of this team" if page.cards and page.cards[0].kind == "same_team" else "another project"
+        where = (
+            "another project of this team" if page.cards and page.cards[0].kind == "same_team" else "another project"
+        )
         return Verdict(
-            "pattern", "seen_elsewhere", "pattern-seen_elsewhere", "Seen elsewhere.", main.root_cause if main else "",
-            f"It happened in {where}. Nothing verified in this project matches.", confidence, reason, _next(page), "#act",
+            "pattern",
+            "seen_elsewhere",
+            "pattern-seen_elsewhere",
+            "Seen elsewhere.",
+            main.root_cause if main else "",
+            f"It happened in {where}. Nothing verified in this project matches.",
+            confidence,
+            reason,
+            _next(page),
+            "#act",
         )
     return _unknown(page, investigation, confidence or "Low confidence")
 
@@ -140,19 +203,31 @@ def _finished(page: IncidentPage, investigation: Investigation) -> Verdict:
 def _unknown(page: IncidentPage, investigation: Investigation, confidence: str) -> Verdict:
     if investigation.memory_word == Investigation.MemoryWord.EMPTY:
         return Verdict(
-            "pattern", "new_pattern", "pattern-new_pattern", "No verified fix here yet.",
+            "pattern",
+            "new_pattern",
+            "pattern-new_pattern",
+            "No verified fix here yet.",
             f"The memory of {page.incident.project.name} is empty.",
             "There was nothing to search, so nothing speaks for or against a cause. "
             "Below is what the alert alone can say.",
-            confidence, "no accepted evidence", "Ways to get one", "#ways",
+            confidence,
+            "no accepted evidence",
+            "Ways to get one",
+            "#ways",
         )
     near = len(page.not_used)
     came_near = "1 came near and was not good enough" if near == 1 else f"{near} came near and were not good enough"
     return Verdict(
-        "pattern", "new_pattern", "pattern-new_pattern", "I don’t know.",
+        "pattern",
+        "new_pattern",
+        "pattern-new_pattern",
+        "I don’t know.",
         "Nothing verified in this project matches.",
         f"New pattern. {came_near if near else 'Nothing came near'}.",
-        confidence, "no accepted evidence", "Next: escalate to a person", "#act",
+        confidence,
+        "no accepted evidence",
+        "Next: escalate to a person",
+        "#act",
     )
 
 
@@ -174,7 +249,11 @@ def _history(card: Card | None) -> str:
 
 def _next(page: IncidentPage) -> str:
     first = next((action for action in page.actions if not action.struck), None)
-    return f"Next: {first.text[:1].lower()}{first.text[1:60].rstrip('.')}" if first and len(first.text) <= 60 else "Next steps"
+    return (
+        f"Next: {first.text[:1].lower()}{first.text[1:60].rstrip('.')}"
+        if first and len(first.text) <= 60
+        else "Next steps"
+    )
 
 
 def _clock(moment: object) -> str:

@@ -1,0 +1,251 @@
+"""What a person does to an incident: each view fetches, which authorises, makes one call and goes back to the page.
+
+A form that is not valid, or that another person was quicker than, comes back with what was typed.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from incidents.forms import AssignForm, CloseForm, CorrectForm, FeedbackForm, NoteForm, ReopenForm, SystemTextForm
+from incidents.models import Diagnosis, Incident, MemoryRecord
+from incidents.services import incidents, outcomes
+from incidents.services.incidents import Conflict
+from incidents.views.incident_page import IncidentPage
+from incidents.views.incidents import attempt_form, get_incident, outcome_form, render_incident
+from teams import access
+from teams.models import User
+from teams.permissions import Permission
+
+Act = Callable[[HttpRequest, Incident], HttpResponse]
+
+
+def act(view: Act) -> Callable[..., HttpResponse]:
+    """Wrap a POST view of an incident: fetch with the permission to work it, and show a conflict with what was typed."""
+
+    @require_POST
+    @wraps(view)
+    def wrapped(request: HttpRequest, key: str, number: int) -> HttpResponse:
+        incident = get_incident(request, key, number, Permission.INCIDENT_WORK)
+        try:
+            return view(request, incident)
+        except Conflict as conflict:
+            incident = get_incident(request, key, number, Permission.INCIDENT_WORK)
+            problem = {"head": str(conflict), "text": "What you typed is below. It was not saved."}
+            page = IncidentPage(incident, request.user)
+            kept: dict[str, Any] = {}
+            if request.resolver_match.url_name == "outcome_record":
+                kept["outcome_form"] = outcome_form(page, request.POST)
+            elif request.resolver_match.url_name == "attempt_record":
+                kept["attempt_form"] = attempt_form(page, request.POST)
+            return render_incident(request, incident, status=409, problem=problem, **kept)
+
+    return wrapped
+
+
+def _invalid(request: HttpRequest, incident: Incident, form: Any, head: str = "Not saved.") -> HttpResponse:
+    text = " ".join(error for errors in form.errors.values() for error in errors)
+    return render_incident(request, incident, status=400, problem={"head": head, "text": text})
+
+
+@act
+def incident_acknowledge(request: HttpRequest, incident: Incident) -> HttpResponse:
+    """Say that somebody is on it."""
+    incidents.acknowledge(incident=incident, by=request.user)
+    return redirect(incident)
+
+
+@act
+def incident_assign(request: HttpRequest, incident: Incident) -> HttpResponse:
+    """Hand over, or take it."""
+    form = AssignForm(request.POST)
+    if not form.is_valid():
+        return _invalid(request, incident, form, "Nobody was assigned.")
+    chosen = form.cleaned_data["assignee"]
+    assignee = (
+        request.user if "me" in request.POST else User.objects.filter(public_id=chosen).first() if chosen else None
+    )
+    incidents.assign(incident=incident, assignee=assignee, by=request.user, word=form.cleaned_data["word"])
+    return redirect(incident)
+
+
+@act
+def incident_correct(request: HttpRequest, incident: Incident) -> HttpResponse:
+    """Set severity, or service and environment, as the person knows them; it survives every repeat."""
+    form = CorrectForm(request.POST, project=incident.project)
+    if not form.is_valid():
+        return _invalid(request, incident, form)
+    changes: dict[str, Any] = {}
+    if form.cleaned_data["severity"]:
+        changes["severity"] = form.cleaned_data["severity"]
+    if "where" in request.POST:
+        changes |= {"service": form.cleaned_data["service"], "environment": form.cleaned_data["environment"]}
+    if changes:
+        incidents.correct(incident=incident, by=request.user, **changes)
+    return redirect(incident)
+
+
+@act
+def note_add(request: HttpRequest, incident: Incident) -> HttpResponse:
+    """Add a note to the timeline."""
+    form = NoteForm(request.POST)
+    if not form.is_valid():
+        return render_incident(request, incident, status=400, note_form=form)
+    incidents.add_note(incident=incident, text=form.cleaned_data["note"], by=request.user)
+    return redirect(f"{incident.get_absolute_url()}#timeline")
+
+
+@act
+def system_text_add(request: HttpRequest, incident: Incident) -> HttpResponse:
+    """Add more from the system: it counts as alert text."""
+    form = SystemTextForm(request.POST)
+    if not form.is_valid():
+        return render_incident(request, incident, status=400, system_text_form=form)
+    incidents.add_system_text(incident=incident, text=form.cleaned_data["system_text"], by=request.user)
+    messages.success(request, "Added to the alert. Investigate again to use it.")
+    return redirect(f"{incident.get_absolute_url()}#alert")
+
+
+@act
+def incident_close(request: HttpRequest, incident: Incident) -> HttpResponse:
+    """Close without a fix; nothing is retained."""
+    form = CloseForm(request.POST)
+    if not form.is_valid():
+        return _invalid(request, incident, form, "Not closed.")
+    duplicate_of = None
+    if form.cleaned_data["reason"] == Incident.CloseReason.DUPLICATE:
+        duplicate_of = _named_incident(request, incident, form.cleaned_data["duplicate_of"])
+        if duplicate_of is None:
+            problem = {"head": "Not closed.", "text": "Name another incident of this project, such as SEARCH-41."}
+            return render_incident(request, incident, status=400, problem=problem)
+    incidents.close(incident=incident, reason=form.cleaned_data["reason"], duplicate_of=duplicate_of, by=request.user)
+    return redirect(incident)
+
+
+def _named_incident(request: HttpRequest, incident: Incident, name: str) -> Incident | None:
+    number = name.strip().upper().removeprefix(f"{incident.project.key}-")
+    if not number.isascii() or not number.isdigit() or len(number) > 9:
+        return None
+    return (
+        Incident.objects.visible_to(request.user)
+        .filter(project=incident.project, number=int(number))
+        .exclude(pk=incident.pk)
+        .first()
+    )
+
+
+@act
+def incident_reopen(request: HttpRequest, incident: Incident) -> HttpResponse:
+    """Reopen by hand, and say whether the fix held."""
+    form = ReopenForm(request.POST)
+    if not form.is_valid():
+        return _invalid(request, incident, form, "Not reopened.")
+    outcomes.reopen(incident=incident, by=request.user, held=form.cleaned_data["held"])
+    return redirect(incident)
+
+
+@act
+def outcome_record(request: HttpRequest, incident: Incident) -> HttpResponse:
+    """Save the verified outcome; or confirm a cited fix, write it down later, or correct what was saved."""
+    page = IncidentPage(incident, request.user)
+    if request.POST.get("act") == "later":
+        outcomes.write_down_later(incident=incident, by=request.user)
+        return redirect(incident)
+    if request.POST.get("act") == "again":
+        return _confirm_again(request, page)
+    form = outcome_form(page, request.POST)
+    if not form.is_valid():
+        return render_incident(request, incident, status=400, outcome_form=form)
+    runbook = form.cleaned_data["runbook"]
+    is_link = runbook.startswith(("http://", "https://"))
+    written = {
+        "root_cause": form.cleaned_data["root_cause"],
+        "what_was_done": form.cleaned_data["what_was_done"],
+        "minutes": form.cleaned_data["minutes"],
+        "fix": form.cleaned_data["known_fix"],
+        "new_fix_title": form.cleaned_data["new_fix"],
+        "runbook_title": "" if is_link else runbook,
+        "runbook_url": runbook if is_link else "",
+        "command": form.cleaned_data["command"],
+        **_followed(page, form.cleaned_data["followed"]),
+    }
+    if page.outcome and incident.status == Incident.Status.RESOLVED:
+        access.require(request.user, Permission.INCIDENT_WORK, incident)
+        result = outcomes.correct_outcome(outcome=page.outcome, by=request.user, **written)
+    else:
+        result = outcomes.record_outcome(incident=incident, by=request.user, answers_diagnosis=page.memory, **written)
+    _say_saved(request, result, "Saved. The next investigation starts from this fix.")
+    return redirect(f"{incident.get_absolute_url()}#saved")
+
+
+def _confirm_again(request: HttpRequest, page: IncidentPage) -> HttpResponse:
+    card = next((card for card in page.cards if card.evidence.ref == request.POST.get("confirm")), None)
+    if card is None or card.record.fix is None or card.record.fix.project_id != page.incident.project_id:
+        problem = {"head": "Not saved.", "text": "That record is not cited here, or stands for no fix of this project."}
+        return render_incident(request, page.incident, status=400, problem=problem)
+    result = outcomes.confirm_fix_worked_again(
+        incident=page.incident, record=card.record, by=request.user, answers_diagnosis=page.memory
+    )
+    _say_saved(request, result, "Saved. The fix worked again.")
+    return redirect(f"{page.incident.get_absolute_url()}#saved")
+
+
+@act
+def attempt_record(request: HttpRequest, incident: Incident) -> HttpResponse:
+    """Save a fix that was tried and failed."""
+    page = IncidentPage(incident, request.user)
+    form = attempt_form(page, request.POST)
+    if not form.is_valid():
+        return render_incident(request, incident, status=400, attempt_form=form)
+    result = outcomes.record_attempt(
+        incident=incident,
+        by=request.user,
+        what_happened=form.cleaned_data["what_happened"],
+        fix=form.cleaned_data["known_fix"],
+        new_fix_title=form.cleaned_data["new_fix"],
+        answers_diagnosis=page.memory,
+        **_followed(page, form.cleaned_data["followed"]),
+    )
+    _say_saved(request, result, "Saved. It will not be recommended again.")
+    return redirect(f"{incident.get_absolute_url()}#saved")
+
+
+@act
+def feedback_save(request: HttpRequest, incident: Incident) -> HttpResponse:
+    """Rate the answers; a rating can be changed, and the correction reaches the bank."""
+    form = FeedbackForm(request.POST)
+    if not form.is_valid():
+        return render_incident(request, incident, status=400, feedback_form=form)
+    page = IncidentPage(incident, request.user)
+    if page.investigation is None or str(page.investigation.public_id) != request.POST.get("investigation"):
+        raise Conflict("A newer investigation stands here now. Rate its answers instead.")
+    for kind in Diagnosis.Kind.values:
+        rating, diagnosis = form.cleaned_data[kind], page.diagnoses.get(kind)
+        if rating and diagnosis and diagnosis.state in Diagnosis.ENDED:
+            outcomes.rate(diagnosis=diagnosis, helpful=rating == "yes", note=form.cleaned_data["note"], by=request.user)
+    return redirect(f"{incident.get_absolute_url()}#rate")
+
+
+def _followed(page: IncidentPage, followed: str) -> dict[str, Any]:
+    """Return what was followed, as the services take it."""
+    what, _, rest = followed.partition(":")
+    if what == "record":
+        record: MemoryRecord = next(card.record for card in page.cards if card.evidence.ref == rest)
+        return {"followed": "record", "followed_record": record}
+    if what == "action":
+        kind, _, index = rest.partition(":")
+        return {
+            "followed": "suggestion",
+            "followed_diagnosis": page.diagnoses[kind],
+            "followed_action": int(index),
+        }
+    return {"followed": "something_else"}
+
+
+def _say_saved(request: HttpRequest, result: Any, sentence: str) -> None:
+    messages.success(request, "Already saved." if result.already_saved else sentence)

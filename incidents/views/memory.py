@@ -1,0 +1,137 @@
+"""What a project remembers: the list of its records, and a record's own page."""
+
+import uuid
+
+from django.core.paginator import Paginator
+from django.db.models import Count, OuterRef, Q, Subquery
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_http_methods
+
+from incidents.models import Evidence, MemoryRecord, MemoryRecordRevision
+from incidents.models.track import TrackRecord, track_records
+from incidents.services import memory
+from teams import access
+from teams.models import BankAssignment, Membership
+from teams.permissions import Permission
+
+PAGE_SIZE = 50
+
+
+@require_GET
+def memory_list(request: HttpRequest) -> HttpResponse:
+    """Show one project's records: kind, first line, state, track record, how often cited, when."""
+    projects = list(access.visible_projects(request.user).annotate(records=Count("incidents__memory_records")))
+    chosen = next((project for project in projects if project.key == request.GET.get("project")), None)
+    project = chosen or (projects[0] if projects else None)
+    records = MemoryRecord.objects.none()
+    if project:
+        access.require(request.user, Permission.MEMORY_VIEW, project)
+        records = MemoryRecord.objects.filter(
+            bank__assignments__project=project, bank__assignments__access=BankAssignment.Access.OWN
+        )
+    latest = MemoryRecordRevision.objects.filter(record=OuterRef("pk"), number=OuterRef("latest_revision"))
+    shown = records.annotate(title=Subquery(latest.values("title")), service=Subquery(latest.values("service")))
+    kind, state = request.GET.get("kind", ""), request.GET.get("state", "")
+    query = request.GET.get("q", "").replace("\x00", "").strip()
+    if kind:
+        shown = shown.filter(kind=kind)
+    if state:
+        shown = shown.filter(state=state)
+    if query:
+        shown = shown.filter(Q(revisions__text__icontains=query) | Q(revisions__title__icontains=query)).distinct()
+    page = Paginator(
+        shown.select_related("incident__project", "created_by", "fix", "outcome")
+        .annotate(cited=Count("citations", filter=Q(citations__accepted=True), distinct=True))
+        .order_by("-occurred_at", "-pk"),
+        PAGE_SIZE,
+    ).get_page(request.GET.get("page"))
+    rows = list(page.object_list)
+    tracks = track_records({row.fix_id for row in rows if row.fix_id})
+    counts = records.aggregate(failed=Count("pk", filter=Q(state=MemoryRecord.State.FAILED)), all=Count("pk"))
+    return render(
+        request,
+        "memory/memory_list.html",
+        {
+            "projects": projects,
+            "project": project,
+            "page": page,
+            "rows": [(row, tracks.get(row.fix_id or 0, TrackRecord())) for row in rows],
+            "kinds": _facet(records, "kind", MemoryRecord.Kind.choices, kind),
+            "states": _facet(records, "state", MemoryRecord.State.choices, state),
+            "counts": counts,
+            "query": query,
+            "filtered": bool(kind or state or query),
+        },
+    )
+
+
+def _facet(records: object, column: str, choices: list[tuple[str, str]], chosen: str) -> list[dict[str, object]]:
+    rows = records.order_by().values(column).annotate(count=Count("pk"))  # type: ignore[attr-defined]
+    counts = {row[column]: row["count"] for row in rows}
+    return [
+        {"value": value, "label": label, "count": counts[value], "set": value == chosen}
+        for value, label in choices
+        if value in counts
+    ]
+
+
+def _get_record(request: HttpRequest, record: uuid.UUID, permission: Permission) -> MemoryRecord:
+    return access.get_object(
+        MemoryRecord.objects.select_related(
+            "incident__project__team", "created_by", "forgotten_by", "fix", "outcome__verified_by", "bank"
+        ).exclude(incident=None),
+        request.user,
+        permission,
+        public_id=record,
+    )
+
+
+@require_GET
+def memory_detail(request: HttpRequest, record: uuid.UUID) -> HttpResponse:
+    """Show a record: its text word for word, its revisions, where it was cited, its track record."""
+    found = _get_record(request, record, Permission.MEMORY_VIEW)
+    revisions = list(found.revisions.select_related("created_by").order_by("-number"))
+    citations = (
+        Evidence.objects.filter(record=found)
+        .select_related("diagnosis__investigation__incident__project")
+        .order_by("-pk")[:20]
+    )
+    visible = set(access.visible_projects(request.user).values_list("pk", flat=True))
+    project = found.incident.project  # type: ignore[union-attr]
+    readers = found.bank.assignments.select_related("project").order_by("project__key")
+    author = found.created_by_id
+    return render(
+        request,
+        "memory/memory_detail.html",
+        {
+            "record": found,
+            "project": project,
+            "revisions": revisions,
+            "latest": revisions[0] if revisions else None,
+            "citations": [c for c in citations if c.diagnosis.investigation.incident.project_id in visible],
+            "track": track_records([found.fix_id])[found.fix_id] if found.fix_id else None,
+            "readers": [assignment.project.name for assignment in readers],
+            "can_manage": Permission.MEMORY_MANAGE in access.permissions_for(request.user, project.team),
+            "has_left": not Membership.objects.filter(
+                team=project.team, user=author, left_at=None, user__is_active=True
+            ).exists()
+            if author
+            else False,
+        },
+    )
+
+
+@require_http_methods(["GET", "POST"])
+def memory_forget(request: HttpRequest, record: uuid.UUID) -> HttpResponse:
+    """Ask once, then forget: the text goes, here and in the bank; a line stays that says who and when."""
+    found = _get_record(request, record, Permission.MEMORY_MANAGE)
+    if request.method == "POST":
+        memory.forget(record=found, by=request.user)
+        return redirect(found)
+    cited = Evidence.objects.filter(record=found, accepted=True).count()
+    return render(
+        request,
+        "memory/memory_forget.html",
+        {"record": found, "project": found.incident.project, "cited": cited},  # type: ignore[union-attr]
+    )
