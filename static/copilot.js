@@ -78,7 +78,9 @@
   function ask(id) {
     const region = document.getElementById(id);
     if (!region || document.hidden) return;
-    window.htmx.ajax("GET", region.dataset.live, { source: region, target: region, swap: "morph:outerHTML" });
+    const swap = { source: region, target: region, swap: "morph:outerHTML" };
+    // A failure is dealt with in htmx:afterRequest; here it would be an unhandled rejection.
+    window.htmx.ajax("GET", region.dataset.live, swap).catch(() => {});
   }
 
   function askNow() {
@@ -95,11 +97,10 @@
   // A page that is not the region (sign-in, after the session ended) must not take its place.
   document.addEventListener("htmx:beforeSwap", (event) => {
     if (!isLive(event) || !event.detail.shouldSwap) return;
-    const answer = new DOMParser().parseFromString(event.detail.serverResponse, "text/html");
-    if (!answer.getElementById(event.target.id)?.dataset.live) {
-      event.detail.shouldSwap = false;
-      stop(event.target.id);
-    }
+    const { body } = new DOMParser().parseFromString(event.detail.serverResponse, "text/html");
+    if (body.childElementCount === 1 && body.firstElementChild.id === event.target.id) return;
+    event.detail.shouldSwap = false;
+    stop(event.target.id);
   });
 
   document.addEventListener("htmx:afterRequest", (event) => {
