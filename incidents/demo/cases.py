@@ -184,7 +184,8 @@ could not acquire lock suggest/build, held by suggest-builder-77d1 since 26 h
         """\
 [FIRING:3] IndexWritesRejected severity=high
 service=product-index env=prod-eu
-ClusterBlockException: index [products_v212] blocked by: [TOO_MANY_REQUESTS/12/disk usage exceeded flood-stage watermark]
+ClusterBlockException: index [products_v212] blocked by: [TOO_MANY_REQUESTS/12/disk usage exceeded
+flood-stage watermark]
 disk used 96% on index-1 (baseline 71%)
 """,
         Fixed(
@@ -471,7 +472,7 @@ sessions idle in transaction: 61
             "A stuck export left 61 sessions idle in transaction and used up the database's connection slots.",
             "Ended the sessions of the export job; slots were free within a minute.",
             16,
-            "psql -h catalog-db -c \"select pid, state, query_start from pg_stat_activity where state like 'idle in%'\"",
+            "psql -h catalog-db -c \"select pid, state from pg_stat_activity where state like 'idle in%'\"",
         ),
     ),
     Case(

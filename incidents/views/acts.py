@@ -26,7 +26,7 @@ Act = Callable[[HttpRequest, Incident], HttpResponse]
 
 
 def act(view: Act) -> Callable[..., HttpResponse]:
-    """Wrap a POST view of an incident: fetch with the permission to work it, and show a conflict with what was typed."""
+    """Wrap a POST view of an incident: fetching authorises it, and a conflict comes back with what was typed."""
 
     @require_POST
     @wraps(view)

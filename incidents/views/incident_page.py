@@ -7,7 +7,7 @@ Names, dates, minutes and runbooks come from our rows through the cited record, 
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeGuard
 
 from django.db.models import OuterRef, Q, Subquery
 from django.utils import timezone
@@ -496,7 +496,7 @@ class IncidentPage:
     def _first_action(self, diagnosis: Diagnosis | None) -> Answer | None:
         if not _ready(diagnosis):
             return None
-        actions = self._actions(diagnosis)  # type: ignore[arg-type]
+        actions = self._actions(diagnosis)
         if not actions:
             return Answer("Nothing.")
         return Answer(actions[0].text, actions[0].refs, actions[0].struck)
@@ -542,37 +542,29 @@ class IncidentPage:
         return lines
 
 
-def _ready(diagnosis: Diagnosis | None) -> bool:
+def _ready(diagnosis: Diagnosis | None) -> TypeGuard[Diagnosis]:
     return diagnosis is not None and diagnosis.state in Diagnosis.ENDED
 
 
 def _cause(diagnosis: Diagnosis | None, refs: list[str] | None = None) -> Answer | None:
-    if not _ready(diagnosis):
-        return None
-    return Answer(diagnosis.root_cause or "Not known.", tuple(refs or ()))  # type: ignore[union-attr]
+    return Answer(diagnosis.root_cause or "Not known.", tuple(refs or ())) if _ready(diagnosis) else None
 
 
 def _confidence(diagnosis: Diagnosis | None) -> Answer | None:
     if not _ready(diagnosis):
         return None
-    assert diagnosis is not None
-    word = diagnosis.get_confidence_display() or "None"
-    reason = diagnosis.confidence_reason
-    if not reason:
-        return Answer(f"{word}.")
-    return Answer(f"{word}. {reason[:1].upper()}{reason[1:]}" if not reason.endswith(".") else f"{word}. {reason}")
+    word, reason = diagnosis.get_confidence_display() or "None", diagnosis.confidence_reason.rstrip(".")
+    return Answer(f"{word}. {reason[:1].upper()}{reason[1:]}." if reason else f"{word}.")
 
 
 def _ruled_out(diagnosis: Diagnosis | None) -> Answer | None:
     if not _ready(diagnosis):
         return None
-    return Answer("; ".join(str(cause) for cause in diagnosis.ruled_out) or "Nothing.")  # type: ignore[union-attr]
+    return Answer("; ".join(str(cause) for cause in diagnosis.ruled_out) or "Nothing.")
 
 
 def _severity(diagnosis: Diagnosis | None) -> Answer | None:
-    if not _ready(diagnosis):
-        return None
-    return Answer(diagnosis.get_severity_display() or "Not known.")  # type: ignore[union-attr]
+    return Answer(diagnosis.get_severity_display() or "Not known.") if _ready(diagnosis) else None
 
 
 def _same_words(one: str, other: str) -> bool:
