@@ -120,7 +120,9 @@ SYMPTOM_CLASSES: tuple[SymptomClass, ...] = (
     ),
     SymptomClass(
         name="image pull",
-        words=_words(r"imagepullbackoff", r"errimagepull", r"manifest unknown", r"pull access denied", r"toomanyrequests"),
+        words=_words(
+            r"imagepullbackoff", r"errimagepull", r"manifest unknown", r"pull access denied", r"toomanyrequests"
+        ),
         cause="The container image cannot be pulled: a wrong tag, a registry that refuses, or expired access.",
         category="configuration",
         severity="high",
@@ -199,7 +201,10 @@ SYMPTOM_CLASSES: tuple[SymptomClass, ...] = (
     SymptomClass(
         name="quota used up",
         words=_words(
-            r"quota (?:exceeded|used up|limit\w*)", r"quotaexceeded\w*", r"exceeded (?:your |the )?quota", r"limitexceeded\w*",
+            r"quota (?:exceeded|used up|limit\w*)",
+            r"quotaexceeded\w*",
+            r"exceeded (?:your |the )?quota",
+            r"limitexceeded\w*",
             r"insufficient capacity",
         ),
         cause="A quota of the platform is used up.",
