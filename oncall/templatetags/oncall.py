@@ -97,7 +97,7 @@ def when(moment: datetime | None) -> SafeString:
     return format_html(
         '<time datetime="{}" title="{}">{}</time>',
         local.isoformat(timespec="seconds"),
-        f"{day} {local.year}, {local:%H:%M} {timezone.get_current_timezone_name()} ({_offset(local)})",
+        f"{day} {local.year}, {local:%H:%M} {_zone(local)}",
         text,
     )
 
@@ -118,14 +118,15 @@ def age(moment: datetime | None) -> str:
     return f"{days} day" if days == 1 else f"{days} days"
 
 
-def _offset(local: datetime) -> str:
-    """Return "UTC", "UTC+2" or "UTC+5:30"."""
+def _zone(local: datetime) -> str:
+    """Return "UTC", "Europe/Berlin (UTC+2)" or "Asia/Kolkata (UTC+5:30)"."""
     offset = local.utcoffset()
     minutes = int(offset.total_seconds()) // 60 if offset else 0
     if not minutes:
-        return "UTC"
+        return timezone.get_current_timezone_name()
     hours, rest = divmod(abs(minutes), 60)
-    return f"UTC{'+' if minutes > 0 else '−'}{hours}{f':{rest:02}' if rest else ''}"
+    sign = "+" if minutes > 0 else "−"
+    return f"{timezone.get_current_timezone_name()} (UTC{sign}{hours}{f':{rest:02}' if rest else ''})"
 
 
 # --- Text that is not what it looks like ------------------------------------------------------------------------------
