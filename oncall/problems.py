@@ -1,0 +1,81 @@
+"""What the API answers when it refuses: problem details (RFC 9457) with a stable code, naming the field."""
+
+from typing import Any
+
+from django.core.exceptions import PermissionDenied, RequestDataTooBig
+from django.core.exceptions import ValidationError as FieldsNotValid
+from django.http import Http404
+from rest_framework import exceptions, status
+from rest_framework.response import Response
+from rest_framework.views import exception_handler, set_rollback
+
+_TITLES = {
+    400: ("bad_request", "The request cannot be understood."),
+    401: ("not_authenticated", "The request does not say who sends it, or not well enough."),
+    403: ("not_allowed", "You can see this, and changing it needs another role or scope."),
+    404: ("not_found", "There is nothing here for you."),
+    405: ("method_not_allowed", "This address does not take this method."),
+    406: ("not_acceptable", "This API answers in JSON."),
+    409: ("conflict", "Somebody was quicker."),
+    413: ("too_large", "The body is too large."),
+    415: ("unsupported_media_type", "This address does not take this content type."),
+    429: ("too_many_requests", "Too many requests."),
+}
+
+
+class Problem(exceptions.APIException):
+    """A refusal of ours: a status, a stable code, a sentence, and the field that is wrong, if it is one."""
+
+    def __init__(self, status_code: int, code: str, detail: str, field: str | None = None) -> None:
+        super().__init__(detail, code)
+        self.status_code = status_code
+        self.code = code
+        self.field = field
+
+
+def handler(error: Exception, context: dict[str, Any]) -> Response | None:
+    """Return the problem for an error of the framework or of ours; None leaves it to be a 500."""
+    translated = _translate(error)
+    response = exception_handler(translated, context)
+    if response is None:
+        return None
+    set_rollback()
+    response.data = _problem(translated, response)
+    response.content_type = "application/problem+json"
+    return response
+
+
+def _translate(error: Exception) -> Exception:
+    if isinstance(error, RequestDataTooBig):
+        return Problem(status.HTTP_413_REQUEST_ENTITY_TOO_LARGE, "too_large", "The body is too large.")
+    if isinstance(error, FieldsNotValid):
+        return exceptions.ValidationError(error.message_dict if hasattr(error, "error_dict") else {"": error.messages})
+    return error
+
+
+def _problem(error: Exception, response: Response) -> dict[str, Any]:
+    code, title = _TITLES.get(response.status_code, ("error", "The request was refused."))
+    problem: dict[str, Any] = {"type": "about:blank", "title": title, "status": response.status_code, "code": code}
+    if isinstance(error, Problem):
+        problem |= {"code": error.code, "detail": str(error.detail)}
+        if error.field:
+            problem["errors"] = [{"field": error.field, "detail": str(error.detail), "code": error.code}]
+    elif isinstance(error, exceptions.ValidationError):
+        errors = list(_field_errors(error.detail))
+        problem |= {"code": "invalid", "detail": "Some fields are not valid.", "errors": errors}
+    elif isinstance(error, Http404 | PermissionDenied):
+        pass  # the title says all that may be said
+    elif isinstance(error, exceptions.APIException):
+        problem["detail"] = str(error.detail)
+    return problem
+
+
+def _field_errors(detail: Any, field: str = "") -> Any:
+    if isinstance(detail, dict):
+        for name, inner in detail.items():
+            yield from _field_errors(inner, f"{field}.{name}" if field else str(name))
+    elif isinstance(detail, list):
+        for inner in detail:
+            yield from _field_errors(inner, field)
+    else:
+        yield {"field": field, "detail": str(detail), "code": getattr(detail, "code", "invalid")}

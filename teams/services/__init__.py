@@ -1,0 +1,33 @@
+"""What people can do with teams, projects, members, keys and banks. Each act writes its audit row as it happens."""
+
+from teams.services.banks import share_memory, shared_bank, stop_sharing_memory
+from teams.services.invitations import InvitationProblem, accept_invitation, find_invitation, invite, revoke_invitation
+from teams.services.keys import make_api_key, revoke_api_key
+from teams.services.members import LastAdmin, add_member, change_role, remove_member
+from teams.services.people import create_user, update_profile
+from teams.services.projects import change_project, create_project, create_service, update_service
+from teams.services.teams import create_team
+
+__all__ = [
+    "InvitationProblem",
+    "LastAdmin",
+    "accept_invitation",
+    "add_member",
+    "change_project",
+    "change_role",
+    "create_project",
+    "create_service",
+    "create_team",
+    "create_user",
+    "find_invitation",
+    "invite",
+    "make_api_key",
+    "remove_member",
+    "revoke_api_key",
+    "revoke_invitation",
+    "share_memory",
+    "shared_bank",
+    "stop_sharing_memory",
+    "update_profile",
+    "update_service",
+]

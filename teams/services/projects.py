@@ -1,0 +1,115 @@
+"""Projects, their services and their settings."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+
+from teams import audit
+from teams.models import Bank, BankAssignment, KnownName, Project, Service, Team, User
+from teams.services.banks import shared_bank
+from teams.services.names import know
+
+
+@transaction.atomic
+def create_project(*, team: Team, key: str, name: str, by: User | None) -> Project:
+    """Make a project with its private bank. The key is global, and is never used again.
+
+    The platform lets a new project use shared lessons and contribute to them; the project has both switched off.
+
+    Raises:
+        ValidationError: the key has another form, or is taken.
+    """
+    guided = settings.GROQ_TPM_BUDGET < settings.GUIDED_BELOW_TPM
+    project = Project(
+        team=team,
+        key=key,
+        name=name,
+        strategy=Project.Strategy.GUIDED if guided else Project.Strategy.AUTONOMOUS,
+    )
+    project.full_clean()
+    project.save()
+    bank = Bank.objects.create(kind=Bank.Kind.PRIVATE, name=f"Memory of {name}")
+    BankAssignment.objects.create(bank=bank, project=project, access=BankAssignment.Access.OWN)
+    for access in (BankAssignment.Access.READ, BankAssignment.Access.CONTRIBUTE):
+        BankAssignment.objects.create(bank=shared_bank(), project=project, access=access)
+    know(KnownName.Kind.PROJECT, project.name, project.public_id)
+    know(KnownName.Kind.PROJECT_KEY, project.key, project.public_id)
+    audit.record("project.create", by=by, on=project, team=team)
+    return project
+
+
+CHANGEABLE = (
+    "name",
+    "time_zone",
+    "strategy",
+    "model",
+    "memory_on",
+    "uses_shared_lessons",
+    "contributes_lessons",
+    "escalation_contact",
+)
+# Free words of people: the audit says that they changed, not what they are.
+_WORDS = ("name", "escalation_contact")
+
+
+@transaction.atomic
+def change_project(*, project: Project, by: User, **changes: Any) -> Project:
+    """Change the project's settings; what is not named stays.
+
+    Raises:
+        ValueError: something is no setting of a project.
+        ValidationError: a value is not allowed.
+    """
+    unknown = set(changes) - set(CHANGEABLE)
+    if unknown:
+        raise ValueError(f"No setting of a project: {', '.join(sorted(unknown))}.")
+    changed = {name: value for name, value in changes.items() if getattr(project, name) != value}
+    if not changed:
+        return project
+    before = {name: getattr(project, name) for name in changed}
+    for name, value in changed.items():
+        setattr(project, name, value)
+    project.full_clean()
+    project.save(update_fields=list(changed))
+    know(KnownName.Kind.PROJECT, project.name, project.public_id)
+    audit.record(
+        "project.change", by=by, on=project, team=project.team, before=_auditable(before), after=_auditable(changed)
+    )
+    return project
+
+
+def _auditable(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: "changed" if name in _WORDS else value for name, value in values.items()}
+
+
+@transaction.atomic
+def create_service(*, project: Project, name: str, aliases: Iterable[str] = (), by: User | None) -> Service:
+    """Make a service that alerts may name.
+
+    Raises:
+        ValidationError: the project has one of that name.
+    """
+    service = Service(project=project, name=name, aliases=list(aliases))
+    service.full_clean()
+    service.save()
+    _know_service(service)
+    audit.record("service.create", by=by, on=service, team=project.team)
+    return service
+
+
+@transaction.atomic
+def update_service(*, service: Service, name: str, aliases: Iterable[str], by: User) -> Service:
+    """Rename a service or change its aliases."""
+    service.name, service.aliases = name, list(aliases)
+    service.full_clean()
+    service.save(update_fields=["name", "aliases"])
+    _know_service(service)
+    audit.record("service.change", by=by, on=service, team=service.project.team)
+    return service
+
+
+def _know_service(service: Service) -> None:
+    for name in (service.name, *service.aliases):
+        know(KnownName.Kind.SERVICE, name, service.public_id)
