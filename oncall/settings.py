@@ -261,7 +261,9 @@ USE_I18N = False
 USE_TZ = True
 TIME_ZONE = "UTC"
 STATIC_URL = "/static/"
-STATIC_ROOT = Path(env.text("ONCALL_STATIC_ROOT", str(BASE_DIR / "staticfiles")))
+# The local profile serves files from where they are; whitenoise warns of a folder that was never collected.
+_static_root = env.text("ONCALL_STATIC_ROOT", "" if LOCAL else str(BASE_DIR / "staticfiles"))
+STATIC_ROOT = Path(_static_root) if _static_root else None
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},

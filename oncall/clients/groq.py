@@ -35,6 +35,8 @@ STEP_TOKENS, REPORT_TOKENS = 1500, 3000
 CALL_SECONDS = 45.0
 # A request that is given less time than this is not worth sending, nor worth waiting for.
 LEAST_SECONDS = 0.5
+# Also for a server that says "now": four tries at once are no retries.
+LEAST_WAIT_SECONDS = 0.1
 # The caller's lease must outlast every call, waits included.
 LEASE_MARGIN_SECONDS = 15
 TRIES = 4
@@ -155,7 +157,7 @@ class GroqChat:
 
     def _wait_before_next_try(self, model: str, failure: Retryable, tries: int, run: "_Run") -> None:
         """Wait as long as the failure asks for; raise it when another try is of no use."""
-        wait = failure.wait if failure.wait is not None else 0.5 * 2.0**tries
+        wait = max(LEAST_WAIT_SECONDS, failure.wait) if failure.wait is not None else 0.25 * 2.0**tries
         if failure.kind == "rate_limited":
             self._limits.hold(model, wait)
         # A hung server takes all the time of a try: the second one must not eat up the next model's.

@@ -24,7 +24,7 @@ _UNIT_SECONDS = (86_400.0, 3600.0, 60.0, 1.0, 0.001)
 
 
 def seconds_from_header(value: str | None, *, now: float) -> float | None:
-    """Return the seconds that a header names, or None when it names none that make sense.
+    """Return the seconds that a header names, an hour at most, or None when it names none that make sense.
 
     Seconds (``30``, ``2.5``), durations (``7m12s``, ``450ms``) and HTTP dates occur; ``now`` is in epoch seconds.
     A date that has passed means 0.
@@ -39,7 +39,7 @@ def seconds_from_header(value: str | None, *, now: float) -> float | None:
         seconds = _seconds_until_date(text, now)
     if seconds is None or not math.isfinite(seconds) or seconds < 0:
         return None
-    return seconds
+    return min(seconds, LONGEST_HOLD_SECONDS)
 
 
 def _plain_seconds(text: str) -> float | None:
@@ -126,7 +126,6 @@ class SharedLimits:
 
     def hold(self, model: str, seconds: float) -> None:
         """Ask every process to leave the model alone for so many seconds."""
-        seconds = min(seconds, LONGEST_HOLD_SECONDS)
         try:
             cache.set(self._key("not-before", model), time.time() + seconds, math.ceil(seconds) + 1)
         except Exception as error:  # any cache's any error

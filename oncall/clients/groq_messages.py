@@ -91,6 +91,8 @@ def _told_as_text(messages: Sequence[Message], *, stays: Callable[[str], bool]) 
         if message.role == "tool" and message.tool_call_id in names:
             told.append(Message("user", f"Result of {names[message.tool_call_id]}:\n{message.content}"))
         elif all(stays(call.name) for call in message.tool_calls):
+            for call in message.tool_calls:
+                names.pop(call.id, None)  # ids are the model's: one may come again
             told.append(message)
         else:
             # All calls of the message: a told result must not stand between a call and the result of another.

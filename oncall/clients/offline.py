@@ -43,9 +43,11 @@ class OfflineReasoner:
         parse: Callable[[str], Any],
         deadline: float,
     ) -> Reply:
-        """Return a diagnosis. It knows one report only, so that ``name`` and ``schema`` change nothing."""
+        """Return a diagnosis, with the fields that the schema names: it knows no other kind of report."""
         started = time.monotonic()
-        content = json.dumps(diagnosis(Conversation(messages)), ensure_ascii=False)
+        fields = diagnosis(Conversation(messages))
+        wanted = schema.get("properties") or fields
+        content = json.dumps({key: value for key, value in fields.items() if key in wanted}, ensure_ascii=False)
         try:
             parsed = parse(content)
         except (ValueError, RecursionError):

@@ -24,9 +24,11 @@ STRENGTHS = ("weak", "partial", "close")
 
 def text_of(value: object) -> str:
     """Return the value if it is text, on one line and fit to be stored; otherwise ""."""
-    if not isinstance(value, str):
-        return ""
-    return " ".join(value.replace("\0", "").encode("utf-8", "ignore").decode().split())
+    return " ".join(_storable(value).split())
+
+
+def _storable(value: object) -> str:
+    return value.replace("\0", "").encode("utf-8", "ignore").decode() if isinstance(value, str) else ""
 
 
 def texts_of(value: object) -> list[str]:
@@ -121,9 +123,11 @@ class Memory:
     def from_object(cls, memory: dict[str, Any], place: str, project: str = "") -> "Memory":
         """Return one entry of a tool result. A strength that is none of the three counts as weak."""
         strength = text_of(memory.get("strength")).lower()
-        keys = ("ref", "kind", "title", "reason", "text", "cause", "fix", "command", "quote")
+        keys = ("ref", "kind", "title", "reason", "text", "cause", "fix", "quote")
         return cls(
             **{key: text_of(memory.get(key)) for key in keys},
+            # Its lines and spaces are part of what it does.
+            command=_storable(memory.get("command")).strip(),
             strength=strength if strength in STRENGTHS else "weak",
             place=place,
             project=project,

@@ -11,6 +11,8 @@ CAUSE_CHARACTERS = 90
 REASON_CHARACTERS = 70
 ACTION_CHARACTERS = 240
 QUOTE_CHARACTERS = 240
+# A shorter command stands in many texts by chance.
+TELLING_COMMAND_CHARACTERS = 8
 SHOWN = 3
 
 NOT_KNOWN_HERE = "I don't know. Nothing verified in this project matches."
@@ -133,13 +135,15 @@ def _actions(
 ) -> tuple[list[dict[str, Any]], bool]:
     """Return the memories' fixes as actions, best first, without those that failed before, and whether any had."""
     actions: list[dict[str, Any]] = []
+    proposed: list[str] = []
     struck: list[tuple[Memory, FailedAttempt]] = []
     for memory in memories:
         attempt = next((attempt for attempt in failed if _same_fix(memory, attempt)), None)
         if attempt:
             struck.append((memory, attempt))
-        elif memory.fix and not any(_same_words(memory.fix, action["text"]) for action in actions):
-            text = f"{prefix}{memory.fix}" if not actions else f"If that does not help: {memory.fix}"
+        elif memory.fix and not any(_same_words(memory.fix, fix) for fix in proposed):
+            text = f"If that does not help: {memory.fix}" if proposed else f"{prefix}{memory.fix}"
+            proposed.append(memory.fix)
             command = memory.command if memory.place != "shared" else ""
             actions.append(_action(text, command, [memory.ref]))
     if struck and not actions:
@@ -151,13 +155,17 @@ def _actions(
 
 
 def _same_fix(memory: Memory, attempt: FailedAttempt) -> bool:
-    return _same_words(memory.fix, attempt.fix) or bool(memory.command and memory.command in attempt.text)
+    first = _SENTENCE_END.split(memory.fix, maxsplit=1)[0]
+    if attempt.fix and re.match(re.escape(attempt.fix.rstrip(".")) + r"(?:[.,;:]|$)", memory.fix, re.IGNORECASE):
+        return True
+    said = len(memory.command) >= TELLING_COMMAND_CHARACTERS and memory.command in attempt.text
+    return said or _same_words(first, attempt.fix)
 
 
 def _same_words(one: str, other: str) -> bool:
-    """Return whether two titles of fixes say the same: nearly the same words, in whatever order."""
+    """Return whether two texts say the same thing: nearly the same words, in whatever order."""
     first, second = (set(re.findall(r"\w+", text.lower())) for text in (one, other))
-    return bool(first and second) and len(first & second) >= 0.8 * min(len(first), len(second))
+    return bool(first) and len(first & second) >= 0.75 * len(first | second)
 
 
 def _watch(metrics: Sequence[Metric]) -> list[dict[str, Any]]:
