@@ -49,6 +49,8 @@ class Act(models.Model):
     answers_diagnosis = models.ForeignKey(
         "incidents.Diagnosis", models.PROTECT, null=True, blank=True, related_name="+"
     )
+    # Who wrote this version, where it corrects an earlier one; the act stays the act of who did it.
+    corrected_by = models.ForeignKey("teams.User", models.PROTECT, null=True, blank=True, related_name="+")
     # A corrected act is a new row; the old one points to it.
     superseded_by = models.ForeignKey("self", models.PROTECT, null=True, blank=True, related_name="supersedes")
 
@@ -69,7 +71,7 @@ class Outcome(Act):
     is_confirmation = models.BooleanField(default=False)
     verified_by = models.ForeignKey("teams.User", models.PROTECT, related_name="+")
     verified_at = models.DateTimeField()
-    # False after the incident was reopened because the fix did not hold.
+    # False after the incident was reopened because the fix did not hold: such a row stays, as a failure of its fix.
     held = models.BooleanField(null=True, blank=True)
 
     class Meta:
@@ -77,7 +79,11 @@ class Outcome(Act):
 
         ordering = ["verified_at"]
         constraints = [
-            models.UniqueConstraint(fields=["incident"], condition=Q(superseded_by=None), name="outcome_one_current")
+            models.UniqueConstraint(
+                fields=["incident"],
+                condition=Q(superseded_by=None) & (Q(held=None) | Q(held=True)),
+                name="outcome_one_current",
+            )
         ]
 
     def __str__(self) -> str:
