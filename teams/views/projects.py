@@ -1,0 +1,132 @@
+"""A project's settings, services and API keys."""
+
+import uuid
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from teams import access, services
+from teams.forms import ApiKeyForm, LessonSwitchesForm, ProjectSettingsForm, ServiceForm
+from teams.models import BankAssignment, Project
+from teams.permissions import Permission
+
+
+@never_cache
+@require_http_methods(["GET", "POST"])
+def project_settings(request: HttpRequest, key: str) -> HttpResponse:
+    """Show how the project's investigations run; an admin can change it here."""
+    needed = Permission.PROJECT_MANAGE if request.method == "POST" else Permission.TEAM_VIEW
+    project = access.get_project(request.user, key, needed)
+    if request.method == "GET":
+        return _page(request, project)
+    form = ProjectSettingsForm(request.POST, instance=Project.objects.get(pk=project.pk))
+    if not form.is_valid():
+        return _page(request, project, status=400, form=form)
+    services.change_project(project=project, by=request.user, **form.cleaned_data)
+    messages.success(request, "Saved. The next investigation obeys.")
+    return redirect("project_settings", key)
+
+
+def _page(request: HttpRequest, project: Project, *, status: int = 200, **extra: Any) -> HttpResponse:
+    assignments = project.bank_assignments.select_related("bank")
+    limits = {assignment.access for assignment in assignments if assignment.bank.kind == "shared"}
+    readers = BankAssignment.objects.filter(
+        bank__assignments__project=project, bank__assignments__access="own", access="read"
+    ).select_related("project")
+    context = {
+        "project": project,
+        "team": project.team,
+        "can_manage": Permission.PROJECT_MANAGE in access.permissions_for(request.user, project.team),
+        "form": ProjectSettingsForm(instance=project),
+        "lessons_form": LessonSwitchesForm(instance=project),
+        "platform_allows_use": BankAssignment.Access.READ in limits,
+        "platform_allows_contribute": BankAssignment.Access.CONTRIBUTE in limits,
+        "reads": [a.bank.name for a in assignments if a.access == "read" and a.bank.kind == "private"],
+        "readers": [assignment.project.name for assignment in readers],
+        "services": project.services.all(),
+        "service_form": ServiceForm(),
+        "keys": project.api_keys.select_related("created_by").order_by("revoked_at", "-created_at"),
+        "key_form": ApiKeyForm(),
+        "tokens_a_minute": settings.GROQ_TPM_BUDGET,
+        "guided_below": settings.GUIDED_BELOW_TPM,
+        "llm": settings.LLM,
+        "memory": settings.MEMORY,
+    }
+    return render(request, "teams/project_settings.html", context | extra, status=status)
+
+
+@require_POST
+def project_lessons(request: HttpRequest, key: str) -> HttpResponse:
+    """Switch the use of shared lessons, and contributing to them, on or off."""
+    project = access.get_project(request.user, key, Permission.PROJECT_MANAGE)
+    form = LessonSwitchesForm(request.POST, instance=Project.objects.get(pk=project.pk))
+    if not form.is_valid():
+        return _page(request, project, status=400, lessons_form=form)
+    services.change_project(project=project, by=request.user, **form.cleaned_data)
+    messages.success(request, "Saved.")
+    return redirect(f"{reverse('project_settings', args=[key])}#lessons")
+
+
+@require_POST
+def service_create(request: HttpRequest, key: str) -> HttpResponse:
+    """Add a service that alerts may name."""
+    project = access.get_project(request.user, key, Permission.PROJECT_MANAGE)
+    form = ServiceForm(request.POST)
+    if not form.is_valid():
+        return _page(request, project, status=400, service_form=form)
+    try:
+        services.create_service(project=project, by=request.user, **form.cleaned_data)
+    except ValidationError:
+        form.add_error("name", "The project has a service of this name.")
+        return _page(request, project, status=400, service_form=form)
+    return redirect(f"{reverse('project_settings', args=[key])}#services")
+
+
+@require_POST
+def service_change(request: HttpRequest, key: str, service: uuid.UUID) -> HttpResponse:
+    """Rename a service or change its aliases."""
+    project = access.get_project(request.user, key, Permission.PROJECT_MANAGE)
+    found = access.get_object(
+        project.services.select_related("project__team"), request.user, Permission.PROJECT_MANAGE, public_id=service
+    )
+    form = ServiceForm(request.POST)
+    if not form.is_valid():
+        return _page(request, project, status=400, service_problem="A service needs a name.")
+    try:
+        services.update_service(service=found, by=request.user, **form.cleaned_data)
+    except ValidationError:
+        return _page(request, project, status=400, service_problem="The project has a service of this name.")
+    messages.success(request, "Saved.")
+    return redirect(f"{reverse('project_settings', args=[key])}#services")
+
+
+@never_cache
+@require_POST
+def key_create(request: HttpRequest, key: str) -> HttpResponse:
+    """Make an API key; its text is shown once, on the page that answers."""
+    project = access.get_project(request.user, key, Permission.PROJECT_MANAGE)
+    form = ApiKeyForm(request.POST)
+    if not form.is_valid():
+        return _page(request, project, status=400, key_form=form)
+    made, secret = services.make_api_key(project=project, by=request.user, **form.cleaned_data)
+    address = request.build_absolute_uri(reverse("api_alert_create"))
+    return _page(request, project, made=made, secret=secret, alerts_address=address)
+
+
+@require_POST
+def key_revoke(request: HttpRequest, key: str, key_id: str) -> HttpResponse:
+    """End an API key."""
+    project = access.get_project(request.user, key, Permission.PROJECT_MANAGE)
+    found = access.get_object(
+        project.api_keys.select_related("project__team"), request.user, Permission.PROJECT_MANAGE, key_id=key_id
+    )
+    services.revoke_api_key(key=found, by=request.user)
+    messages.success(request, f"The key “{found.name}” was revoked. The next call with it is refused.")
+    return redirect(f"{reverse('project_settings', args=[key])}#keys")
