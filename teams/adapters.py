@@ -32,14 +32,16 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     def clean_email(self, email: str) -> str:
         """Return the address in lower case: two spellings are one person."""
         address: str = super().clean_email(email).lower()
-        invitation = invitation_of(self.request)
-        if self.request.resolver_match and self.request.resolver_match.url_name == "account_signup":
+        match = self.request.resolver_match
+        if match and match.url_name == "account_signup":
+            invitation = invitation_of(self.request)
             if invitation is None or address != invitation.email:
                 raise self.validation_error("no_invitation")
         return address
 
     error_messages = DefaultAccountAdapter.error_messages | {
-        "no_invitation": "The invitation was made for another address."
+        "no_invitation": "The invitation was made for another address.",
+        "email_password_mismatch": "Email and password do not match. Check both, or set a new password.",
     }
 
     def save_user(self, request: HttpRequest, user: User, form: Any, commit: bool = True) -> User:
