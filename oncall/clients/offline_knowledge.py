@@ -23,6 +23,8 @@ class SymptomClass:
     first_action: str
     long_term_fix: str
     command: str | None = None
+    # What most failures look like from outside: only where nothing more particular is named.
+    general: bool = False
 
 
 @dataclass(frozen=True)
@@ -37,16 +39,17 @@ def recognise(plain: Sequence[str], passing: Sequence[str]) -> Recognised | None
     """Return the class whose words stand most often in the texts, or None.
 
     ``plain`` are titles and error lines, which count three times; ``passing`` is the text around them.
-    At a tie the earlier class of the table wins: the table goes from the particular to the general.
+    A particular failure that is plainly named comes before a general one, and at a tie the earlier of the table.
     """
     plain_text = "\n".join(plain)[:MAX_CHARACTERS]
     passing_text = "\n".join(passing)[:MAX_CHARACTERS]
-    best, most = None, 0
+    best, most = None, (False, 0)
     for symptom in SYMPTOM_CLASSES:
         in_plain = _different_matches(symptom, plain_text)
         weight = 3 * in_plain + _different_matches(symptom, passing_text)
-        if weight > most:
-            best, most = Recognised(symptom, plainly=in_plain > 0), weight
+        rank = (in_plain > 0 and not symptom.general, weight)
+        if weight and rank > most:
+            best, most = Recognised(symptom, plainly=in_plain > 0), rank
     return best
 
 
@@ -325,7 +328,7 @@ SYMPTOM_CLASSES: tuple[SymptomClass, ...] = (
     SymptomClass(
         name="node not ready",
         words=_words(
-            r"node\w* (?:is |are |has been )?(?:not ?ready|unreachable|down|lost)",
+            r"\bnode\w* (?:\S{1,60} )?(?:is |are |has been )?(?:not ?ready|unreachable|down|lost)",
             r"nodenotready",
             r"kubelet (?:stopped|is not)",
             r"host (?:is )?(?:down|unreachable)",
@@ -424,7 +427,7 @@ SYMPTOM_CLASSES: tuple[SymptomClass, ...] = (
     SymptomClass(
         name="backup or scheduled job failed",
         words=_words(
-            r"backup\w* (?:\S{1,40} )?(?:has |is )?(?:failed|missing|too old|overdue)",
+            r"backup\w* (?:\S{1,40} ){0,3}(?:has |is )?(?:failed|missing|too old|overdue)",
             r"failed backup",
             r"cron\w* (?:\S{1,40} )?(?:has |is )?(?:failed|missed|overdue)",
             r"(?:scheduled|nightly|batch) (?:job|task)",
@@ -474,6 +477,7 @@ SYMPTOM_CLASSES: tuple[SymptomClass, ...] = (
         severity="high",
         first_action="Find which call times out, and ask that dependency's own numbers first.",
         long_term_fix="Use short timeouts, few retries and a circuit breaker for each dependency.",
+        general=True,
     ),
     SymptomClass(
         name="surge of server errors",
@@ -493,6 +497,7 @@ SYMPTOM_CLASSES: tuple[SymptomClass, ...] = (
         severity="high",
         first_action="Compare the start of the errors with the last deploy, and read the most frequent error.",
         long_term_fix="Roll out in steps that stop by themselves when errors rise.",
+        general=True,
     ),
     SymptomClass(
         name="latency",
@@ -509,5 +514,6 @@ SYMPTOM_CLASSES: tuple[SymptomClass, ...] = (
         severity="medium",
         first_action="See whether all requests are slow or one route, and whether load rose at the same time.",
         long_term_fix="Set a latency objective for each route, and test with the load of the busiest hour.",
+        general=True,
     ),
 )
