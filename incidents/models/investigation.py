@@ -151,6 +151,8 @@ class Diagnosis(Leased):
     prompt_tokens = models.PositiveIntegerField(default=0)
     completion_tokens = models.PositiveIntegerField(default=0)
     worked_seconds = models.FloatField(default=0)
+    # When it was last handed to the queue; the sweep sends it again when nobody took it.
+    queued_at = models.DateTimeField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
 
