@@ -1,0 +1,149 @@
+"""One bank in the memory of one process: a BM25 index and a matrix of vectors, brought up to date in place."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy
+
+from oncall.clients.embedded.embedding import DIMENSIONS, Vectors, embed, unpack
+from oncall.clients.embedded.models import EmbeddedDocument
+from oncall.clients.embedded.tokens import tokens
+from oncall.clients.memory import Recollection
+
+# Cormack, Clarke and Büttcher, "Reciprocal rank fusion outperforms Condorcet and individual rank learning methods",
+# SIGIR 2009: a document's score is the sum over rankings of 1 / (K + rank), with K = 60.
+FUSION_K = 60
+# How deep each ranking is read before they are fused.
+DEPTH = 100
+MAX_QUERY_TERMS = 200
+WRITER_BYTES = 15_000_000
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What recall gives back of a document, kept beside the vectors."""
+
+    document_id: str
+    tags: frozenset[str]
+    metadata: dict[str, str]
+    occurred_at: datetime | None
+
+
+class BankIndex:
+    """Not thread-safe: its owner holds a lock around every call."""
+
+    def __init__(self) -> None:
+        # Imported when the first index is made: `manage.py check` must not pay for it.
+        import tantivy  # noqa: PLC0415
+
+        self._tantivy: Any = tantivy
+        builder = tantivy.SchemaBuilder()
+        builder.add_text_field("words", stored=False, tokenizer_name="whitespace", index_option="freq")
+        builder.add_unsigned_field("slot", stored=True, indexed=True)
+        self._schema = builder.build()
+        self._index = tantivy.Index(self._schema)
+        self.generation = 0
+        self._slots: dict[str, int] = {}
+        self._entries: list[Entry | None] = []
+        self._vectors: Vectors = numpy.zeros((0, 2, DIMENSIONS), numpy.float32)
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def update(self, rows: Iterable[EmbeddedDocument], generation: int) -> None:
+        """Take in rows that are newer than what is held, tombstones included."""
+        writer = None
+        for row in rows:
+            writer = writer or self._index.writer(heap_size=WRITER_BYTES, num_threads=1)
+            slot = self._slot(row.document_id)
+            writer.delete_documents_by_term("slot", slot)
+            if row.forgotten:
+                del self._slots[row.document_id]
+                self._entries[slot] = None
+                self._vectors[slot] = 0
+                continue
+            document = self._tantivy.Document()
+            document.add_text("words", " ".join(tokens(row.text)))
+            document.add_unsigned("slot", slot)
+            writer.add_document(document)
+            self._entries[slot] = Entry(row.document_id, frozenset(row.tags), dict(row.metadata), row.occurred_at)
+            self._vectors[slot] = unpack(bytes(row.vectors))
+        if writer is not None:
+            writer.commit()
+            writer.wait_merging_threads()
+            self._index.reload()
+        self.generation = generation
+
+    def _slot(self, document_id: str) -> int:
+        slot = self._slots.get(document_id)
+        if slot is None:
+            slot = self._slots[document_id] = len(self._entries)
+            self._entries.append(None)
+            if slot >= len(self._vectors):
+                grown = numpy.zeros((max(256, 2 * len(self._vectors)), 2, DIMENSIONS), numpy.float32)
+                grown[: len(self._vectors)] = self._vectors
+                self._vectors = grown
+        return slot
+
+    def search(self, query: str, tags: Sequence[str], limit: int) -> list[Recollection]:
+        """Return the best documents by words and by meaning, fused; equal scores by the newer event, then by id."""
+        terms = list(dict.fromkeys(tokens(query)))[:MAX_QUERY_TERMS]
+        if not terms or not self._slots:
+            return []
+        allowed = self._allowed(tags)
+        if allowed is not None and not allowed:
+            return []
+        scores: dict[int, float] = {}
+        for ranking in (self._by_words(terms, allowed), self._by_meaning(query, allowed)):
+            for rank, slot in enumerate(ranking, start=1):
+                scores[slot] = scores.get(slot, 0.0) + 1 / (FUSION_K + rank)
+        best = sorted(scores, key=lambda slot: self._order(slot, scores[slot]))[:limit]
+        return [self._recollection(slot, rank, scores[slot]) for rank, slot in enumerate(best, start=1)]
+
+    def _allowed(self, tags: Sequence[str]) -> set[int] | None:
+        """Return the slots that carry all the tags; None means that every slot may be used."""
+        if not tags:
+            return None
+        wanted = frozenset(tags)
+        return {slot for slot, entry in enumerate(self._entries) if entry and wanted <= entry.tags}
+
+    def _by_words(self, terms: list[str], allowed: set[int] | None) -> list[int]:
+        tantivy = self._tantivy
+        query = tantivy.Query.boolean_query(
+            [(tantivy.Occur.Should, tantivy.Query.term_query(self._schema, "words", term, "freq")) for term in terms]
+        )
+        searcher = self._index.searcher()
+        depth = DEPTH if allowed is None else max(DEPTH, len(self._entries))
+        slots = [searcher.doc(address)["slot"][0] for _, address in searcher.search(query, depth).hits]
+        return [slot for slot in slots if allowed is None or slot in allowed][:DEPTH]
+
+    def _by_meaning(self, query: str, allowed: set[int] | None) -> list[int]:
+        vector = embed([query[:8000]])[0]
+        if not vector.any():
+            return []
+        used = self._vectors[: len(self._entries)]
+        nearness = (used @ vector).max(axis=1)
+        alive = [slot for slot, entry in enumerate(self._entries) if entry and (allowed is None or slot in allowed)]
+        among = numpy.asarray(alive)
+        best = among[numpy.argsort(-nearness[among], kind="stable")[:DEPTH]]
+        return [int(slot) for slot in best]
+
+    def _order(self, slot: int, score: float) -> tuple[float, float, str]:
+        entry = self._entries[slot]
+        happened = entry.occurred_at.timestamp() if entry and entry.occurred_at else 0.0
+        return -score, -happened, entry.document_id if entry else ""
+
+    def _recollection(self, slot: int, rank: int, score: float) -> Recollection:
+        entry = self._entries[slot]
+        if entry is None:
+            raise LookupError("A ranking named an empty slot.")
+        return Recollection(
+            document_id=entry.document_id,
+            rank=rank,
+            score=score,
+            tags=tuple(sorted(entry.tags)),
+            metadata=entry.metadata,
+            occurred_at=entry.occurred_at,
+        )
