@@ -160,8 +160,10 @@ class GroqChat:
         wait = max(LEAST_WAIT_SECONDS, failure.wait) if failure.wait is not None else 0.25 * 2.0**tries
         if failure.kind == "rate_limited":
             self._limits.hold(model, wait)
-        # A hung server takes all the time of a try: the second one must not eat up the next model's.
-        if tries >= TRIES or (failure.kind == "timeout" and run.seconds_left() < 2 * self._call_seconds):
+        # A hung server takes all the time of a try: a second one must leave as much to each model that follows.
+        models_left = len(settings.GROQ_MODELS) - settings.GROQ_MODELS.index(model)
+        late = failure.kind == "timeout" and run.seconds_left() < models_left * self._call_seconds
+        if late or tries >= TRIES:
             raise failure
         run.wait(wait, otherwise=failure)
 
@@ -199,7 +201,8 @@ class GroqChat:
             raise failure from None
         except sdk.APIError:
             raise Retryable("bad_answer", "broke off its answer") from None
-        held = wait_before_next(raw.headers, tokens=request.tokens())
+        # For the least call that anybody makes: a larger one will be told by its own refusal.
+        held = wait_before_next(raw.headers, tokens=STEP_TOKENS)
         if held > 0:
             self._limits.hold(model, held)
         return read_reply(

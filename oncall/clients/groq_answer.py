@@ -28,7 +28,7 @@ def read_reply(body: bytes, *, model: str, seconds: float, tools_offered: bool, 
     choice = next(iter(_get(answer, "choices", list) or []), None)
     message = _get(choice, "message", dict)
     if message is None:
-        raise Retryable("bad_answer", "gave an answer that is no chat completion")
+        raise Retryable("bad_answer", "gave an answer that is no chat completion", 0.0)
     usage = _get(answer, "usage", dict)
     finish_reason = (_get(choice, "finish_reason", str) or "unknown")[:40]
     content, notes = _content(model, _get(message, "content", str) or "")
@@ -61,7 +61,7 @@ def _json(body: bytes) -> object:
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
-        raise Retryable("bad_answer", "gave an answer that is no JSON") from None
+        raise Retryable("bad_answer", "gave an answer that is no JSON", 0.0) from None
 
 
 def _content(model: str, text: str) -> tuple[str, tuple[str, ...]]:

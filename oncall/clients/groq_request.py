@@ -47,7 +47,7 @@ class Request:
     form: Form | None = None
     shortened: bool = False
     widened: bool = False
-    without_calls: bool = False
+    calls_told: bool = False
 
     def arguments(self, model: str) -> dict[str, Any]:
         """Return the keyword arguments of the SDK's ``create``. No key is null: the API refuses nulls."""
@@ -59,7 +59,7 @@ class Request:
         }
         if self.tools:
             arguments |= {"tools": wire_tools(self.tools), "tool_choice": "auto"}
-        elif self.without_calls:
+        elif self.calls_told:
             # Only after a model called a tool that nobody offered; otherwise some servers refuse it without tools.
             arguments["tool_choice"] = "none"
         if self.form and self.form.response_format:
@@ -115,6 +115,6 @@ class Request:
         Raises:
             ModelFailed: it was told so before.
         """
-        if self.without_calls:
+        if self.calls_told:
             raise ModelFailed("bad_answer", "goes on calling tools that were not offered")
-        return replace(self, messages=tuple(without_calls(self.messages)), without_calls=True)
+        return replace(self, messages=tuple(without_calls(self.messages)), calls_told=True)

@@ -68,7 +68,7 @@ def _rank(memory: Memory) -> tuple[int, int, bool]:
 
 def _known_here(conversation: Conversation, own: Sequence[Memory], usable: Sequence[Memory]) -> dict[str, Any]:
     best = own[0]
-    actions, failed_before = _actions(own, conversation.failed_attempts)
+    failed_before = _failure_of(best, conversation.failed_attempts) is not None
     confidence = "low"
     if best.is_verified:
         confidence = "high" if best.strength == "close" and not failed_before else "medium"
@@ -79,17 +79,16 @@ def _known_here(conversation: Conversation, own: Sequence[Memory], usable: Seque
         conversation.facts,
         best=best,
         evidence=usable,
-        summary=f"{best.ref} looks the same: {best.title or best.cause}",
+        summary=f"It looks like {best.ref}: {best.title or best.cause}",
         confidence=confidence,
         confidence_reason=f"{best.ref}, {best.strength} match: {why}" if why else f"{best.ref}, {best.strength} match",
-        immediate_actions=[*actions, *_watch(conversation.facts.metrics)],
+        immediate_actions=_actions(own, conversation),
     )
 
 
 def _seen_elsewhere(conversation: Conversation, usable: Sequence[Memory]) -> dict[str, Any]:
     best = usable[0]
     where = f"in {best.project}" if best.project else "in another project"
-    actions, _ = _actions(usable, conversation.failed_attempts, prefix="Worked elsewhere, not verified here: ")
     return _report(
         conversation.facts,
         best=best,
@@ -97,7 +96,7 @@ def _seen_elsewhere(conversation: Conversation, usable: Sequence[Memory]) -> dic
         summary=f"It happened {where} ({best.ref}), never verified here: {best.title or best.cause}",
         confidence="medium" if best.strength == "close" else "low",
         confidence_reason=f"Only seen elsewhere: {best.ref}, {best.strength} match.",
-        immediate_actions=[*actions, *_watch(conversation.facts.metrics)],
+        immediate_actions=_actions(usable, conversation, prefix="Worked elsewhere, not verified here: "),
     )
 
 
@@ -130,28 +129,26 @@ def _cited(memory: Memory) -> dict[str, str]:
     }
 
 
-def _actions(
-    memories: Iterable[Memory], failed: Sequence[FailedAttempt], *, prefix: str = ""
-) -> tuple[list[dict[str, Any]], bool]:
-    """Return the memories' fixes as actions, best first, without those that failed before, and whether any had."""
+def _actions(memories: Iterable[Memory], conversation: Conversation, *, prefix: str = "") -> list[dict[str, Any]]:
+    """Return the memories' fixes as actions, best first, without those that failed before, and what to watch then."""
     actions: list[dict[str, Any]] = []
     proposed: list[str] = []
-    struck: list[tuple[Memory, FailedAttempt]] = []
+    struck: list[str] = []
     for memory in memories:
-        attempt = next((attempt for attempt in failed if _same_fix(memory, attempt)), None)
+        attempt = _failure_of(memory, conversation.failed_attempts)
         if attempt:
-            struck.append((memory, attempt))
+            struck.append(f"The fix of {memory.ref} failed before ({attempt.ref}): do not repeat it.")
         elif memory.fix and not any(_same_words(memory.fix, fix) for fix in proposed):
             text = f"If that does not help: {memory.fix}" if proposed else f"{prefix}{memory.fix}"
             proposed.append(memory.fix)
-            command = memory.command if memory.place != "shared" else ""
-            actions.append(_action(text, command, [memory.ref]))
-    if struck and not actions:
-        memory, attempt = struck[0]
-        actions.append(
-            _action(f"The fix of {memory.ref} failed before ({attempt.ref}): do not repeat it. {_escalate()}")
-        )
-    return actions[:SHOWN] or [_action(_escalate())], bool(struck)
+            actions.append(_action(text, memory.command if memory.place != "shared" else "", [memory.ref]))
+    if not actions:
+        return [_action(" ".join([*struck[:1], _escalate(conversation.facts.service)]))]
+    return [*actions[:SHOWN], *_watch(conversation.facts.metrics)]
+
+
+def _failure_of(memory: Memory, attempts: Iterable[FailedAttempt]) -> FailedAttempt | None:
+    return next((attempt for attempt in attempts if _same_fix(memory, attempt)), None)
 
 
 def _same_fix(memory: Memory, attempt: FailedAttempt) -> bool:

@@ -572,6 +572,13 @@ def test_hung_connection_goes_to_the_next_model(server: GroqServer) -> None:
     assert time.monotonic() - started < 1.5
 
 
+def test_hung_connection_is_tried_again_where_nothing_follows(server: GroqServer, settings: Any) -> None:
+    settings.GROQ_MODELS = [BIG]
+    server.script([groq.hang(30), groq.text("ready")])
+
+    assert ask(seconds=3, call_seconds=0.6).content == "ready"
+
+
 def test_answer_that_drips_ends_by_the_deadline(server: GroqServer) -> None:
     server.script([], then=groq.drip(0.05))
     started = time.monotonic()

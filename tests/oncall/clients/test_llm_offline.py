@@ -243,6 +243,15 @@ def test_fix_that_failed_before_is_skipped() -> None:
     assert "failed before" in answer["confidence_reason"]
 
 
+def test_failure_of_a_weaker_memorys_fix_leaves_the_best_its_confidence() -> None:
+    failed = {"ref": "F1", "fix": "Raise the pool to 40", "text": "Still full."}
+
+    answer = with_memory(P1, P2, failed_attempts=[failed])
+
+    assert answer["confidence"] == "high"
+    assert [action["refs"] for action in answer["immediate_actions"] if action["refs"]] == [["P1"]]
+
+
 def test_fix_that_failed_before_is_named_when_there_is_no_other() -> None:
     failed = {"ref": "F1", "fix": "The job", "text": f"Ran {P1['command']} to no avail."}
 
