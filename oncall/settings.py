@@ -148,8 +148,12 @@ CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = (
     # socket_timeout: without it a publish against a half-open Redis waits for ever.
     {"socket_timeout": 5, "socket_connect_timeout": 3, "socket_keepalive": True, "visibility_timeout": 1800}
     if REDIS_URL
-    else {"data_folder_in": str(QUEUE_DIR / "messages"), "data_folder_out": str(QUEUE_DIR / "messages"),
-          "control_folder": str(QUEUE_DIR / "control"), "polling_interval": 0.1}
+    else {
+        "data_folder_in": str(QUEUE_DIR / "messages"),
+        "data_folder_out": str(QUEUE_DIR / "messages"),
+        "control_folder": str(QUEUE_DIR / "control"),
+        "polling_interval": 0.1,
+    }
 )
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True
@@ -173,8 +177,11 @@ CELERY_BEAT_SCHEDULE = {
 CELERY_BEAT_SCHEDULER = "celery.beat.Scheduler"
 
 # --- The language model -----------------------------------------------------------------------------------------------
-LLM = env.choice("ONCALL_LLM", ("groq", "offline"), "offline" if LOCAL and not env.text("GROQ_API_KEY", "") else
-                 ("groq" if LOCAL else None))
+LLM = env.choice(
+    "ONCALL_LLM",
+    ("groq", "offline"),
+    "offline" if LOCAL and not env.text("GROQ_API_KEY", "") else ("groq" if LOCAL else None),
+)
 GROQ_API_KEY = env.text("GROQ_API_KEY", "")
 GROQ_BASE_URL = env.url("GROQ_BASE_URL", ("http", "https"), "https://api.groq.com")
 # True for a server that serves plain /v1; the SDK always adds /openai/v1.
@@ -192,8 +199,9 @@ GUIDED_BELOW_TPM = 30_000
 # --- Memory -----------------------------------------------------------------------------------------------------------
 HINDSIGHT_URL = env.url("HINDSIGHT_URL", ("http", "https"), "")
 HINDSIGHT_API_KEY = env.text("HINDSIGHT_API_KEY", "")
-MEMORY = env.choice("ONCALL_MEMORY", ("hindsight", "embedded", "off"), ("hindsight" if HINDSIGHT_URL else "embedded")
-                    if LOCAL else None)
+MEMORY = env.choice(
+    "ONCALL_MEMORY", ("hindsight", "embedded", "off"), ("hindsight" if HINDSIGHT_URL else "embedded") if LOCAL else None
+)
 if MEMORY == "hindsight" and not HINDSIGHT_URL:
     raise ImproperlyConfigured("ONCALL_MEMORY is hindsight, so HINDSIGHT_URL must be set.")
 if HINDSIGHT_API_KEY and not HINDSIGHT_URL:
