@@ -1,0 +1,132 @@
+"""Credentials out of text, before it is stored, searched, sent or shown.
+
+A table of our own: the detectors that are published scan files with entropy and context, are made to alarm and not to
+replace, and bring more packages than this product has. Each line has its tests. Versions, commit hashes, build numbers
+and addresses are no credentials and stay: an incident is read by them.
+"""
+
+import re
+from typing import Any
+
+_VALUE = r"[^\s\"'`,;&<>()\[\]{}]+"
+# Names whose value is a credential, wherever they stand: key=value, key: value, "key": "value", --key value.
+_NAMES = (
+    r"(?:[a-z0-9_.-]{0,40}(?:password|passwd|passphrase|secret[_-]?key|secret|api[_-]?key|apikey|access[_-]?key|private[_-]?key|"
+    r"auth[_-]?token|access[_-]?token|refresh[_-]?token|session[_-]?token|client[_-]?secret|credential)s?|"
+    r"pwd|pw|token|sessionid|session_id|csrftoken|x-api-key|aws_secret_access_key)"
+)
+
+_PATTERNS: list[tuple[str, re.Pattern[str], str]] = [
+    (
+        "private key",
+        re.compile(
+            r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----.{0,8000}?(?:-----END [A-Z ]{0,30}PRIVATE KEY-----|\Z)", re.S
+        ),
+        "",
+    ),
+    ("jwt", re.compile(r"\beyJ[A-Za-z0-9_-]{8,2000}\.[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{5,2000}"), ""),
+    ("aws key", re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"), ""),
+    ("github token", re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{20,255}|github_pat_[A-Za-z0-9_]{20,255})\b"), ""),
+    ("gitlab token", re.compile(r"\bglpat-[A-Za-z0-9_-]{16,64}"), ""),
+    ("slack token", re.compile(r"\bxox[abeoprs]-[A-Za-z0-9-]{10,250}"), ""),
+    ("slack webhook", re.compile(r"https://hooks\.slack\.com/services/[A-Za-z0-9/]{10,120}"), ""),
+    ("stripe key", re.compile(r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,120}"), ""),
+    ("google key", re.compile(r"\bAIza[A-Za-z0-9_-]{30,45}"), ""),
+    ("groq key", re.compile(r"\bgsk_[A-Za-z0-9]{20,120}"), ""),
+    (
+        "api key",
+        re.compile(r"\b(?:sk-(?:[A-Za-z]{1,12}-)?[A-Za-z0-9_-]{20,200}|occ_[a-z0-9]{8}_[a-z0-9]{16,64})\b"),
+        "",
+    ),
+    ("npm token", re.compile(r"\bnpm_[A-Za-z0-9]{30,60}\b"), ""),
+    # scheme://user:password@host keeps its user and host.
+    ("password", re.compile(r"(?P<keep>\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@]{0,100}:)[^\s/@]{1,200}(?=@)", re.I), "keep"),
+    (
+        "authorization",
+        re.compile(
+            r"(?P<keep>\b(?:proxy-)?authorization[\"']?\s{0,3}[:=]\s{0,3}[\"']?)(?:(?:bearer|basic|digest|token)\s+)?"
+            + _VALUE,
+            re.I,
+        ),
+        "keep",
+    ),
+    ("token", re.compile(r"(?P<keep>\bbearer\s{1,3})[A-Za-z0-9._~+/=-]{12,4000}", re.I), "keep"),
+    ("cookie", re.compile(r"(?P<keep>\b(?:set-)?cookie[\"']?\s{0,3}:\s{0,3})[^\r\n\"]{1,4000}", re.I), "keep"),
+    (
+        "password",
+        re.compile(
+            r"(?P<keep>(?<![A-Za-z0-9])"
+            + _NAMES
+            + r"[\"']?\s{0,3}(?:=|:(?!:))\s{0,3})(?!\[redacted)(?:\"[^\"\r\n]{1,400}\"|'[^'\r\n]{1,400}'|[\"']?"
+            + _VALUE
+            + r")",
+            re.I,
+        ),
+        "keep",
+    ),
+    (
+        "password",
+        re.compile(
+            r"(?P<keep>--(?:password|passwd|pass|token|secret|api-key|apikey)[ =][\"']?)(?!\[redacted)" + _VALUE, re.I
+        ),
+        "keep",
+    ),
+    # mysql -pSECRET, where the value is glued to the flag.
+    (
+        "password",
+        re.compile(r"(?P<keep>\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\r\n|;]{0,200}?\s-p)[^\s\"']{3,100}"),
+        "keep",
+    ),
+    (
+        "password",
+        re.compile(
+            r"(?P<keep>\b(?:redis-cli\b[^\r\n|;]{0,200}?\s-a|sshpass\s+-p|curl\b[^\r\n|;]{0,200}?\s(?:-u|--user)\s+[^\s:]{1,80}:)\s?[\"']?)(?!\[redacted)[^\s\"']{2,100}"
+        ),
+        "keep",
+    ),
+]
+
+# A word that only looks like a value: "password: required", "token = null".
+_HARMLESS = re.compile(
+    r"^(?:null|none|true|false|required|invalid|expired|missing|wrong|empty|yes|no|\*+|x+|\.+|<[^>]*>?)$", re.I
+)
+# A pattern's work is bounded by running it over pieces of this many characters.
+_PIECE = 100_000
+
+
+def redact(text: str) -> str:
+    """Return the text with every credential-shaped string replaced by ``[redacted: kind]``."""
+    if len(text) > _PIECE:
+        return "".join(redact(text[start : start + _PIECE]) for start in range(0, len(text), _PIECE))
+    for kind, pattern, keep in _PATTERNS:
+        text = pattern.sub(lambda match, kind=kind, keep=keep: _replacement(match, kind, keep), text)
+    return text
+
+
+def _replacement(match: re.Match[str], kind: str, keep: str) -> str:
+    kept = match.group("keep") if keep else ""
+    value = match.group()[len(kept) :].strip("\"'")
+    if keep and _HARMLESS.match(value):
+        return match.group()
+    return f"{kept}[redacted: {kind}]"
+
+
+def redact_tree(value: Any) -> Any:
+    """Return nested lists and dictionaries with every string redacted, keys included."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, dict):
+        return {redact(str(key)): _redact_named(str(key), inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [redact_tree(inner) for inner in value]
+    return value
+
+
+_SECRET_NAME = re.compile(r"^" + _NAMES + r"$", re.I)
+
+
+def _redact_named(name: str, value: Any) -> Any:
+    """A value whose key names a credential goes, whatever it looks like."""
+    if isinstance(value, str | int) and _SECRET_NAME.match(name) and not _HARMLESS.match(str(value)):
+        return "[redacted: password]"
+    return redact_tree(value)
