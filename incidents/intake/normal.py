@@ -13,7 +13,7 @@ class Unreadable(Exception):
 class NormalAlert:
     """One notification: ``text`` is everything that people and models may read of it, not yet redacted.
 
-    ``dedup_key`` is the sender's own name for the problem, "" where it has none. ``labels`` are the sender's fields that
+    ``dedup_key`` is the sender's own name for the problem, "" where it has none. ``labels`` are the sender's fields, which
     the facts may be read from. ``started_at`` is None where the sender does not say.
     """
 

@@ -34,6 +34,9 @@ class Delivery(Leased):
     project = models.ForeignKey("teams.Project", models.PROTECT, related_name="deliveries")
     source = models.CharField(max_length=12, choices=Source.choices)
     content_type = models.CharField(max_length=120, blank=True)
+    content_encoding = models.CharField(max_length=40, blank=True)
+    # The title that the person gave, where they gave one.
+    title = models.CharField(max_length=200, blank=True)
     # The bytes as received, for members only; removed by retention.
     body = models.BinaryField()
     body_removed_at = models.DateTimeField(null=True, blank=True)

@@ -3,7 +3,8 @@
 import uuid
 from typing import Self
 
-from django.db import models
+from django.contrib.postgres.search import SearchQuery, SearchVector
+from django.db import connections, models
 from django.db.models import Q
 from django.urls import reverse
 
@@ -42,6 +43,19 @@ class IncidentQuerySet(models.QuerySet["Incident"]):
     def active(self) -> Self:
         """Return incidents that are not resolved."""
         return self.exclude(status=Incident.Status.RESOLVED)
+
+    def search(self, query: str) -> Self:
+        """Return incidents whose titles, alerts, notes or fixes hold every word of the query.
+
+        PostgreSQL uses its full text search; elsewhere, where an install is small, the words are looked for one by one.
+        """
+        if connections[self.db].vendor == "postgresql":
+            vector, words = SearchVector("search_text", config="simple"), SearchQuery(query, config="simple")
+            return self.annotate(searched=vector).filter(searched=words)
+        found = self
+        for word in query.split()[:12]:
+            found = found.filter(search_text__icontains=word)
+        return found
 
     def to_write_down(self) -> Self:
         """Return incidents that were resolved with a promise to write the fix down later."""
@@ -169,6 +183,7 @@ class IncidentEvent(models.Model):
         ATTEMPTED = "attempted", "saved a failed attempt"
         RATED = "rated", "rated an answer"
         RESOLVED = "resolved", "resolved it"
+        RECORDED = "recorded", "wrote down what fixed it"
         REOPENED = "reopened", "reopened it"
         SYSTEM_TEXT = "system_text", "added more from the system"
         NOTED = "noted", "wrote a note"
