@@ -16,6 +16,7 @@ from incidents.forms import AssignForm, CloseForm, CorrectForm, FeedbackForm, No
 from incidents.models import Diagnosis, Incident, MemoryRecord
 from incidents.services import incidents, outcomes
 from incidents.services.incidents import Conflict
+from incidents.services.investigations import NotWaiting
 from incidents.views.incident_page import IncidentPage
 from incidents.views.incidents import attempt_form, get_incident, outcome_form, render_incident
 from teams import access
@@ -23,6 +24,11 @@ from teams.models import User
 from teams.permissions import Permission
 
 Act = Callable[[HttpRequest, Incident], HttpResponse]
+
+# Fields that hold what a person wrote, as opposed to what they chose.
+# The names of the fields of questions start with this; the question's id follows.
+ANSWER = "answer-"
+_WRITTEN = ("root_cause", "what_was_done", "what_happened", "note", "system_text", "word", "new_fix")
 
 
 def act(view: Act) -> Callable[..., HttpResponse]:
@@ -34,18 +40,18 @@ def act(view: Act) -> Callable[..., HttpResponse]:
         incident = get_incident(request, key, number, Permission.INCIDENT_WORK)
         try:
             return view(request, incident)
-        except Conflict as conflict:
-            incident = get_incident(request, key, number, Permission.INCIDENT_WORK)
-            problem = {"head": str(conflict), "text": "What you typed is below. It was not saved."}
-            page = IncidentPage(incident, request.user)
-            kept: dict[str, Any] = {}
-            if request.resolver_match.url_name == "outcome_record":
-                kept["outcome_form"] = outcome_form(page, request.POST)
-            elif request.resolver_match.url_name == "attempt_record":
-                kept["attempt_form"] = attempt_form(page, request.POST)
-            return render_incident(request, incident, status=409, problem=problem, **kept)
+        except (Conflict, NotWaiting) as conflict:
+            problem = {"head": str(conflict), "text": "What stands here now is newer than the page you had open."}
+            now = get_incident(request, key, number, Permission.INCIDENT_WORK)
+            return render_incident(request, now, status=409, problem=problem | {"kept": _written(request)})
 
     return wrapped
+
+
+def _written(request: HttpRequest) -> str:
+    """Return what the person typed into the form, so that it can be kept as a note."""
+    names = [name for name in request.POST if name in _WRITTEN or name.startswith(ANSWER)]
+    return "\n".join(text for name in names if (text := request.POST[name].strip()))
 
 
 def _invalid(request: HttpRequest, incident: Incident, form: Any, head: str = "Not saved.") -> HttpResponse:

@@ -10,12 +10,10 @@ from django.views.decorators.http import require_GET
 from incidents.models import Incident, Step
 from incidents.services import investigations
 from incidents.services.incidents import Conflict
-from incidents.views.acts import act
+from incidents.views.acts import ANSWER, act
 from incidents.views.incidents import get_incident
 from teams import access
 from teams.permissions import Permission
-
-ANSWER = "answer-"
 
 
 @act
