@@ -143,7 +143,7 @@ CACHES = {
     )
 }
 QUEUE_DIR = DATA_DIR / "queue"
-CELERY_BROKER_URL = REDIS_URL or "oncall-files://"
+CELERY_BROKER_URL = REDIS_URL or "oncall-files://localhost"
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = (
     # socket_timeout: without it a publish against a half-open Redis waits for ever.
     {"socket_timeout": 5, "socket_connect_timeout": 3, "socket_keepalive": True, "visibility_timeout": 1800}
