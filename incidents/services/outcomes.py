@@ -612,8 +612,8 @@ def _sighting(incident: Incident) -> records.Sighting:
     return records.Sighting(
         title=incident.title,
         text=incidents.alert_text(incident),
-        service=incident.service.name if incident.service else facts.service or "",
-        environment=incident.environment,
+        service=facts.service or "",
+        environment=facts.environment or "",
     )
 
 

@@ -1,0 +1,229 @@
+"""Asks a project's memory with the bank bound: what a recall may read follows from today's access, never from a caller.
+
+A memory server gives candidates, not texts. Its results are collapsed by document, looked up among *our* rows of that
+very bank, and judged by the gate; what is handed on is our own revision. An id that the bank's rows do not know, made
+up, forged or another project's, is dropped.
+"""
+
+import uuid
+from collections import Counter, defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from django.db.models import F, QuerySet
+
+from incidents.memory import banks
+from incidents.memory.gate import AlertText, Judged, MemoryText, judge
+from incidents.memory.vocabulary import vocabulary_of
+from incidents.memory.words import stems
+from incidents.models import Evidence, Incident, MemoryRecord, MemoryRecordRevision
+from incidents.models.investigation import MatchStrength, MemoryWord
+from incidents.reading.facts import AlertFacts
+from oncall.clients.memory import Memory, MemoryFailure
+from teams.models import Bank, Project
+
+Kind = MemoryRecord.Kind
+
+RESOLUTIONS = (Kind.VERIFIED_RESOLUTION, Kind.IMPORTED_INCIDENT)
+CANDIDATES_SHOWN = 5
+CANDIDATES_JUDGED = 15
+# Generous, so that what our rows no longer want, and a server still has, hides nothing.
+RECALL_LIMIT = 30
+QUERIES_AT_MOST = 6
+QUERY_CHARACTERS = 1000
+# Reciprocal rank fusion, with the constant that its authors found: see oncall.clients.embedded.index.
+FUSION_K = 60
+_STRONGEST_FIRST = (MatchStrength.CLOSE, MatchStrength.PARTIAL, MatchStrength.WEAK)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A memory that the gate judged. ``project`` owns it, where that is another project of the same team."""
+
+    record: MemoryRecord
+    revision: MemoryRecordRevision
+    scope: str
+    strength: str
+    reason: str
+    project: Project | None = None
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """What one bank gave: memory's word, at most five candidates, best first, and why it was unavailable."""
+
+    word: str
+    candidates: tuple[Candidate, ...] = ()
+    problem: str = ""
+
+
+class BoundRecall:
+    """The memory of one project, asked about one alert. No method raises when the memory server fails.
+
+    ``alert_text`` is what came in and, where there are any, an engineer's answers: what memories are compared with.
+    ``exclude_incident`` is the one under investigation: its own records are no evidence that it is known, but what
+    failed on it counts.
+    """
+
+    def __init__(
+        self,
+        *,
+        project: Project,
+        memory: Memory | None,
+        alert_text: str,
+        facts: AlertFacts,
+        exclude_incident: Incident | None,
+    ) -> None:
+        self._project = project
+        self._memory = memory
+        self._incident = exclude_incident
+        self._alert = AlertText(alert_text, facts, exclude_incident.fingerprint if exclude_incident else "")
+
+    def own(self, queries: Sequence[str]) -> Recalled:
+        """Ask the project's own bank for verified resolutions and imports."""
+        return self._ask_own(RESOLUTIONS, queries, exclude=self._incident)
+
+    def failed_attempts(self, queries: Sequence[str]) -> Recalled:
+        """Ask the project's own bank for what was tried and failed."""
+        return self._ask_own((Kind.FAILED_ATTEMPT,), queries)
+
+    def same_team(self, queries: Sequence[str]) -> list[Recalled]:
+        """Ask each bank of the same team that the project may read now."""
+        if self._memory is None or not self._is_on():
+            return []
+        return [
+            self._ask(self._memory, bank, RESOLUTIONS, queries, scope=Evidence.Scope.SAME_TEAM, project=owner)
+            for bank, owner in banks.same_team_banks(self._project)
+        ]
+
+    def shared(self, queries: Sequence[str]) -> Recalled:
+        """Ask the shared lessons; the word is off unless platform and team both let the project use them now."""
+        bank = banks.shared_bank(self._project)
+        if self._memory is None or bank is None or not self._is_on():
+            return Recalled(MemoryWord.OFF)
+        return self._ask(self._memory, bank, (Kind.LESSON,), queries, scope=Evidence.Scope.SHARED)
+
+    def has_memories(self) -> bool:
+        """Return whether anything should be in the own bank, whether or not it can be recalled yet."""
+        return _wanted(banks.own_bank(self._project)).exists()
+
+    def _ask_own(self, kinds: Collection[Kind], queries: Sequence[str], exclude: Incident | None = None) -> Recalled:
+        if self._memory is None or not self._is_on():
+            return Recalled(MemoryWord.OFF)
+        bank = banks.own_bank(self._project)
+        return self._ask(self._memory, bank, kinds, queries, scope=Evidence.Scope.OWN, exclude=exclude)
+
+    def _is_on(self) -> bool:
+        return Project.objects.filter(pk=self._project.pk, memory_on=True).exists()
+
+    def _ask(
+        self,
+        memory: Memory,
+        bank: Bank,
+        kinds: Collection[Kind],
+        queries: Sequence[str],
+        *,
+        scope: Evidence.Scope,
+        project: Project | None = None,
+        exclude: Incident | None = None,
+    ) -> Recalled:
+        held = set(_wanted(bank).values_list("kind", flat=True).distinct())
+        if not held:
+            return Recalled(MemoryWord.EMPTY)
+        try:
+            document_ids = recalled_ids(memory, bank, [kind for kind in kinds if kind in held], queries)
+        except MemoryFailure as failure:
+            return Recalled(MemoryWord.UNAVAILABLE, problem=str(failure))
+        found = _known(bank, kinds, document_ids, exclude)[:CANDIDATES_JUDGED]
+        return self._judged(bank, found, scope, project)
+
+    def _judged(
+        self, bank: Bank, found: list[MemoryRecordRevision], scope: Evidence.Scope, project: Project | None
+    ) -> Recalled:
+        texts = [_text(revision) for revision in found]
+        words = _counted(texts, judge(self._alert, texts, vocabulary_of(bank)))
+        ranked = sorted(
+            zip(found, words, strict=True),
+            key=lambda pair: (_STRONGEST_FIRST.index(pair[1].strength), -pair[1].score),
+        )
+        candidates = tuple(
+            Candidate(revision.record, revision, scope.value, word.strength.value, word.reason, project)
+            for revision, word in ranked[:CANDIDATES_SHOWN]
+        )
+        matched = any(candidate.strength != MatchStrength.WEAK for candidate in candidates)
+        return Recalled(MemoryWord.MATCHED if matched else MemoryWord.NO_MATCH, candidates)
+
+
+def recalled_ids(memory: Memory, bank: Bank, kinds: Collection[Kind], queries: Sequence[str]) -> list[str]:
+    """Return the ids of the documents that the queries gave, fused, best first, each once.
+
+    Each kind is asked for by itself, so that many memories of one kind do not hide another.
+
+    Raises:
+        MemoryFailure: the memory did not answer one of them.
+    """
+    scores: dict[str, float] = defaultdict(float)
+    for query in _usable(queries):
+        for kind in kinds:
+            recalled = memory.recall(bank.bank_id, query, tags=[f"kind:{kind.value}"], limit=RECALL_LIMIT)
+            for rank, document_id in enumerate(dict.fromkeys(item.document_id for item in recalled), start=1):
+                scores[document_id] += 1 / (FUSION_K + rank)
+    return sorted(scores, key=lambda document_id: -scores[document_id])
+
+
+def _usable(queries: Sequence[str]) -> list[str]:
+    """Return the queries that hold a word; a memory server refuses one of nothing but punctuation."""
+    cut = dict.fromkeys(query.replace("\x00", " ")[:QUERY_CHARACTERS].strip() for query in queries)
+    return [query for query in cut if stems(query)][:QUERIES_AT_MOST]
+
+
+def _wanted(bank: Bank) -> QuerySet[MemoryRecord]:
+    return MemoryRecord.objects.filter(bank=bank, wanted_revision__isnull=False).exclude(
+        state__in=(MemoryRecord.State.QUARANTINED, MemoryRecord.State.FORGETTING, MemoryRecord.State.FORGOTTEN)
+    )
+
+
+def _known(
+    bank: Bank, kinds: Collection[Kind], document_ids: Sequence[str], exclude: Incident | None
+) -> list[MemoryRecordRevision]:
+    """Return our revisions of those documents that this bank's rows know and want, in the order given."""
+    places = {parsed: place for place, given in enumerate(document_ids) if (parsed := _uuid(given))}
+    records = _wanted(bank).filter(document_id__in=places, kind__in=kinds)
+    if exclude:
+        records = records.exclude(incident=exclude)
+    revisions = MemoryRecordRevision.objects.filter(
+        record__in=records, number=F("record__wanted_revision")
+    ).select_related("record__incident__project", "record__fix__merged_into", "record__outcome", "record__bank")
+    return sorted(revisions, key=lambda revision: places[revision.record.document_id])
+
+
+def _uuid(text: str) -> uuid.UUID | None:
+    try:
+        return uuid.UUID(text)
+    except ValueError:
+        return None
+
+
+def _text(revision: MemoryRecordRevision) -> MemoryText:
+    incident, fix = revision.record.incident, revision.record.fix
+    return MemoryText(
+        title=revision.title,
+        symptom=revision.symptom,
+        cause=revision.cause,
+        fix=revision.fix,
+        service=revision.service,
+        fingerprint=incident.fingerprint if incident else "",
+        fix_id=(fix.merged_into_id or fix.pk) if fix else None,
+    )
+
+
+def _counted(texts: Sequence[MemoryText], words: Sequence[Judged]) -> list[Judged]:
+    """Return the gate's words, with how often the same fix matched where that is more than once."""
+    matched = [word.strength != MatchStrength.WEAK for word in words]
+    times = Counter(text.fix_id for text, is_match in zip(texts, matched, strict=True) if is_match and text.fix_id)
+    return [
+        replace(word, reason=f"{word.reason.rstrip('.')}, seen {times[text.fix_id]}×.")
+        if is_match and times[text.fix_id] > 1
+        else word
+        for text, word, is_match in zip(texts, words, matched, strict=True)
+    ]
