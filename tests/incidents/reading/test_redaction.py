@@ -1,0 +1,80 @@
+"""Credentials go, what an incident is read by stays."""
+
+import time
+
+import pytest
+
+from incidents.reading.redaction import redact, redact_tree
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("password=hunter2 for db", "hunter2"),
+        ("PW=hunter2", "hunter2"),
+        ('{"api_key": "abc def 123"}', "abc def 123"),
+        ("DB_PASSWORD: s3cret!", "s3cret!"),
+        ("client_secret='a b c'", "a b c"),
+        ("Authorization: Bearer abcdefgh12345678", "abcdefgh12345678"),
+        ("authorization: Basic dXNlcjpwYXNz", "dXNlcjpwYXNz"),
+        ("Cookie: sessionid=abc123; csrftoken=def", "abc123"),
+        ("postgres://app:p4ss@db.internal/orders", "p4ss"),
+        ("amqp://guest:gu-est@mq:5672/%2f", "gu-est"),
+        ("curl -u bob:builder http://x", "builder"),
+        ("mysql -h db -pS3cret -e 'select 1'", "S3cret"),
+        ("redis-cli -h r -a hush get x", "hush"),
+        ("sshpass -p opensesame ssh x", "opensesame"),
+        ("run --password hunter2 --verbose", "hunter2"),
+        ("AKIAABCDEFGHIJKLMNOP", "AKIAABCDEFGHIJKLMNOP"),
+        ("ghp_" + "a" * 36, "ghp_" + "a" * 36),
+        ("glpat-" + "x" * 20, "glpat-" + "x" * 20),
+        ("xoxb-" + "1" * 12 + "-abc", "xoxb-" + "1" * 12),
+        ("sk_live_" + "z" * 24, "sk_live_" + "z" * 24),
+        ("gsk_" + "q" * 40, "gsk_" + "q" * 40),
+        ("AIza" + "b" * 35, "AIza" + "b" * 35),
+        ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl", "eyJzdWIiOiIxMjM0In0"),
+        ("-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----", "MIIE"),
+        ("occ_abcdefgh_" + "k" * 32, "k" * 32),
+    ],
+)
+def test_redact_removes_credentials(text: str, secret: str) -> None:
+    cleaned = redact(text)
+
+    assert secret not in cleaned
+    assert "[redacted: " in cleaned
+    assert redact(cleaned) == cleaned
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "redis 7.2.4.1, build 2026081209, 1234567890 requests, std::vector, commit 4f2a9c1d0b3e",
+        "token: required",
+        "the user's token expired at 02:14",
+        "password = null",
+        "host 10.0.0.1:5432 refused, ORA-12541, sha256 9f21",
+        "https://runbooks.example.com/rb-07?x=1",
+        "partition::token in module secretary",
+        "Password must be changed",
+    ],
+)
+def test_redact_leaves_what_is_no_credential(text: str) -> None:
+    assert redact(text) == text
+
+
+def test_redact_tree_reaches_keys_values_and_named_secrets() -> None:
+    tree = {"labels": {"password": "x y", "list": ["token=abc123", 7, None]}, "AKIAABCDEFGHIJKLMNOP": "v"}
+
+    cleaned = redact_tree(tree)
+
+    assert cleaned["labels"] == {"password": "[redacted: password]", "list": ["token=[redacted: password]", 7, None]}
+    assert "AKIAABCDEFGHIJKLMNOP" not in str(cleaned)
+
+
+@pytest.mark.parametrize("text", ["a" * 1_000_000, "password=" * 100_000, "://" * 300_000, "curl " * 200_000])
+def test_redact_is_bounded_on_hostile_text(text: str) -> None:
+    started = time.process_time()
+
+    redact(text)
+
+    assert time.process_time() - started < 10
