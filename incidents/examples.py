@@ -31,13 +31,13 @@ pool: active=40 idle=0 waiting=212
     "elsewhere": Example(
         "seen_elsewhere",
         "Seen elsewhere",
-        "Broker certificate refused in search-indexer",
+        "Name resolution in search-indexer",
         "SEARCH",
         """\
-[FIRING:1] IndexerConsumerDown severity=high
+[FIRING:1] IndexerLatency severity=medium
 service=search-indexer env=prod-eu
-ssl.SSLCertVerificationError: certificate verify failed: certificate has expired (_ssl.c:1006)
-broker kafka-2:9093 refused the handshake, consumer lag 48200 (baseline 150)
+p99 5.3s (baseline 0.4s)
+getaddrinfo EAI_AGAIN pricing.internal, resolver 10.0.0.10 timed out
 """,
     ),
     "new": Example(

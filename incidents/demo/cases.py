@@ -541,10 +541,10 @@ could not acquire lock suggest/build, held by suggest-builder-5d8c since 27 h
         0.05,
         0,
         """\
-[FIRING:1] IndexerWriteErrors severity=high
+[FIRING:1] AttributeFeedBehind severity=medium
 service=search-indexer env=prod-eu
-OSError: [Errno 28] No space left on device: /var/spool/indexer
-disk used 38%, inodes used 100% on indexer-node-2
+attribute feed is 52 min behind (threshold 15 min)
+csv.Error: line 1: expected 9 columns, found 10
 """,
     ),
     Case(
