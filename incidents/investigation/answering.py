@@ -30,7 +30,7 @@ def answer(run: Run) -> Ended:
     run.journal.end(
         step,
         status=Step.Status.SUCCESS if unreadable is None else Step.Status.ERROR,
-        line=f"{reply.model}, {reply.prompt_tokens + reply.completion_tokens:,} tokens",
+        line="" if unreadable is None else "could not be read",
         result={"report": _without_quotes(report, supplied)},
         **result_fields(reply),
     )
@@ -52,8 +52,8 @@ def _report(run: Run, parts: list[Part]) -> tuple[Reply, Report, str | None]:
     run.fall_back("The model’s answer could not be read. The offline reasoner wrote this one.")
     second = ask(run.fallback)
     report = second.parsed if isinstance(second.parsed, Report) else Report(summary="No answer could be written.")
-    spent = {"prompt_tokens": reply.prompt_tokens, "completion_tokens": reply.completion_tokens}
-    return replace(second, **spent), report, readable(reply.content, UNREADABLE_CHARACTERS)
+    second = replace(second, prompt_tokens=reply.prompt_tokens, completion_tokens=reply.completion_tokens)
+    return second, report, readable(reply.content, UNREADABLE_CHARACTERS)
 
 
 def _messages(run: Run, supplied: dict[str, Supplied]) -> list[Part]:

@@ -22,7 +22,7 @@ from incidents.reading.text import cut
 from oncall.clients.llm import Message, ToolCall
 
 # In a report's prompt each memory gets less room until everything fits.
-MEMORY_ROOMS = (MEMORY_TOKENS, 180, 120, 80)
+MEMORY_ROOMS = (MEMORY_TOKENS, 180, 120)
 SHRUNK = "an earlier result, shown whole again before the answer"
 NO_ANSWER = "The engineer went on without an answer."
 SIMILARITY = "Similarity is not proof."
@@ -163,7 +163,7 @@ def tool_result(call_id: str, steps: Sequence[Step], sources: Sources, room: int
     if step.name == ASK:
         return _answer(call_id, sources.questions)
     if step.name == tools.INSPECT:
-        return dict(step.result.get("facts", {}))
+        return dict(step.result)
     if room is None:
         return {"scope": step.scope, "note": _shrunk(steps)}
     own = {
@@ -231,21 +231,40 @@ def sent_hash(messages: Iterable[Message]) -> str:
 
 @dataclass(frozen=True)
 class Sent:
-    """What one model call was sent, put together now. ``is_exact`` is False where something was forgotten since, or
-    may not be read any more.
+    """What one model call was sent and what came back before the rules, put together now.
+
+    ``changed``: something in it was forgotten since, or may not be read any more, so that it is not what went out.
     """
 
     messages: tuple[Message, ...]
-    is_exact: bool
+    received: str
+    changed: bool
 
 
 def what_was_sent(step: Step, banks: Collection[int]) -> Sent:
-    """Return the messages of a model call; memories only from ``banks``, those that may be read now."""
+    """Return one model call; memories only from ``banks``, those that may be read now."""
     diagnosis = step.diagnosis
     steps = list(diagnosis.steps.filter(sequence__lt=step.sequence).order_by("sequence"))
     sources = Sources(steps, load(steps, banks), list(diagnosis.investigation.questions.all()))
     messages = tuple(_restored(stored, sources) for stored in step.sent.get("parts", []))
-    return Sent(messages, is_exact=sent_hash(messages) == step.sent_hash)
+    return Sent(messages, _received(step, sources.supplied), changed=sent_hash(messages) != step.sent_hash)
+
+
+def _received(step: Step, supplied: Mapping[str, Supplied]) -> str:
+    """Return what came back, with the quotes put in again from the records."""
+    result = step.result
+    if "report" not in result:
+        return json.dumps(result, ensure_ascii=False, indent=2) if result else ""
+    report = dict(result["report"])
+    report["evidence"] = [{**cited, "quote": _quoted(cited, supplied)} for cited in report["evidence"]]
+    return json.dumps(report, ensure_ascii=False, indent=2)
+
+
+def _quoted(cited: Mapping[str, Any], supplied: Mapping[str, Supplied]) -> str:
+    memory, span = supplied.get(cited["ref"]), cited["quote"]
+    if not span:
+        return "(not in the record)"
+    return memory.revision.text[span[0] : span[1]] if memory else "(may not be read any more)"
 
 
 def _restored(stored: Mapping[str, Any], sources: Sources) -> Message:

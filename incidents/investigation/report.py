@@ -88,7 +88,7 @@ def readable(text: str, limit: int) -> str:
 
 
 def _tidy_list(value: object, limit: int) -> list[str]:
-    items = [value] if isinstance(value, str) else value if isinstance(value, list) else []
+    items = [value] if isinstance(value, str) else list(value) if isinstance(value, list | tuple) else []
     texts = (tidy(item, limit) for item in items[: LIST_LIMIT * 4])
     return list(dict.fromkeys(text for text in texts if text))[:LIST_LIMIT]
 

@@ -11,7 +11,10 @@ from incidents.reading.text import cut, find_quote
 
 FAILED = "F"
 PREFIXES = {Evidence.Scope.OWN: "P", Evidence.Scope.SAME_TEAM: "T", Evidence.Scope.SHARED: "S"}
-QUOTE_CHARACTERS = 200
+# Of one memory in a prompt: its keys and short words, and what its parts get at least.
+KEYS_CHARACTERS = 150
+PART_LEAST_CHARACTERS = 40
+TEXT_LEAST_CHARACTERS = 80
 STRENGTH_ORDER = (MatchStrength.WEAK, MatchStrength.PARTIAL, MatchStrength.CLOSE)
 
 
@@ -87,31 +90,42 @@ class Supplied:
     def for_prompt(self, tokens: int = MEMORY_TOKENS) -> dict[str, Any]:
         """Return what a model is shown of it, in about ``tokens`` tokens."""
         room = int(tokens * CHARACTERS_PER_TOKEN)
-        text, fix = self.revision.text, self.fix
+        fix = self.fix
         if self.is_failed_attempt:
-            return {"ref": self.ref, "fix": cut(fix.title if fix else "", 160), "text": cut(text, room // 2)}
-        part = room // 6
-        return {
+            title = _begin(fix.title if fix else self.revision.title, room // 4)
+            return {"ref": self.ref, "fix": title, "text": cut(self.revision.text, room // 2)}
+        room -= KEYS_CHARACTERS
+        shown = {
             "ref": self.ref,
             "kind": self.kind_words,
-            "title": cut(self.revision.title, part),
+            "title": _begin(self.revision.title, room // 10),
             "strength": self.strength,
-            "reason": cut(self.reason, part),
-            "text": cut(text, room // 3),
-            "cause": cut(self.revision.cause, part),
-            "fix": cut(self.revision.fix, part),
-            "command": fix.command if fix and len(fix.command) <= part else "",
-            "quote": self.quotable(),
+            "reason": _begin(self.reason, room // 10),
+            "cause": _begin(self.revision.cause, room // 6),
+            "fix": _begin(self.revision.fix, room // 6),
+            # Half a command is worse than none.
+            "command": fix.command if fix and len(fix.command) <= room // 5 else "",
+            "quote": self.quotable(room // 6),
         }
+        left = room - sum(len(value) for value in shown.values())
+        return shown | {"text": cut(self.revision.text, max(left, TEXT_LEAST_CHARACTERS))}
 
-    def quotable(self) -> str:
-        """Return words of the record that may serve as a quote: its cause, its symptom, or its first line."""
+    def quotable(self, limit: int) -> str:
+        """Return words of the record that may serve as a quote: of its cause, its symptom, or its first line."""
         text = self.revision.text
         for part in (self.revision.cause, self.revision.symptom, text):
-            line = next((line.strip() for line in part.splitlines() if line.strip()), "")[:QUOTE_CHARACTERS]
+            line = next((line.strip() for line in part.splitlines() if line.strip()), "")
+            if len(line) > limit:
+                line = line[: limit + 1].rpartition(" ")[0] or line[:limit]
             if line and find_quote(text, line):
                 return line
         return ""
+
+
+def _begin(text: str, limit: int) -> str:
+    """Return the beginning of a short text, with a mark where it was cut."""
+    limit = max(limit, PART_LEAST_CHARACTERS)
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 def kept(ref: str, candidate: Candidate) -> dict[str, Any]:

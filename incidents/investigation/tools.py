@@ -157,10 +157,14 @@ class Toolbox:
         )
         signatures = len(facts.error_signatures)
         line = f"{_counted(count, 'fact')}, {_counted(signatures, 'error signature')}"
-        self._journal.end(step, status=Step.Status.SUCCESS, line=line, result={"facts": facts.as_dict()})
+        self._journal.end(step, status=Step.Status.SUCCESS, line=line, result=facts.as_dict())
 
     def recall_project_memory(self, queries: Sequence[str], *, turn: int, call_id: str) -> None:
         """Recall from the own bank and those of the same team, then the failed attempts: two steps."""
+        self._recall_own(queries, turn, call_id)
+        self._recall_failed_attempts(queries, turn, call_id)
+
+    def _recall_own(self, queries: Sequence[str], turn: int, call_id: str) -> None:
         asked = {"queries": list(queries)}
         step = self._journal.begin(Step.Kind.TOOL, RECALL, turn=turn, call_id=call_id, scope=OWN_SCOPE, arguments=asked)
         references = References(self._journal.done)
@@ -174,6 +178,7 @@ class Toolbox:
         line = own.problem or f"{_counted(len(queries), 'query', 'queries')}, {_counted(found, 'memory', 'memories')}"
         self._journal.end(step, status=_status(own.word, found), line=line, result=result)
 
+    def _recall_failed_attempts(self, queries: Sequence[str], turn: int, call_id: str) -> None:
         asked = {"queries": list(queries), "for": FAILED_ATTEMPTS}
         step = self._journal.begin(Step.Kind.TOOL, RECALL, turn=turn, call_id=call_id, scope=OWN_SCOPE, arguments=asked)
         failed = self._recall.failed_attempts(queries)

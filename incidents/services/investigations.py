@@ -6,6 +6,7 @@ investigation. Rooms meet here: the loop is handed its memory, its model and wha
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -26,6 +27,7 @@ from incidents.memory import banks
 from incidents.memory.recall import BoundRecall
 from incidents.models import Diagnosis, Evidence, Incident, IncidentEvent, Investigation, Question, Step
 from incidents.models.investigation import MemoryWord
+from incidents.reading.facts import read_facts
 from incidents.reading.redaction import redact
 from incidents.reading.text import clean
 from incidents.services import incidents, timeline
@@ -48,7 +50,7 @@ CRASHED = "It crashed repeatedly. What stands here is what was certain before."
 MEMORY_SWITCHED_OFF = "Memory was switched off for this project."
 
 
-class NotWaiting(Exception):
+class NotWaiting(incidents.Conflict):
     """The wait is over: somebody answered, went on or cancelled before, or it expired."""
 
 
@@ -352,12 +354,21 @@ def _case(diagnosis: Diagnosis) -> Case:
 
 
 def _recall(case: Case) -> BoundRecall:
+    """Bind the project's memory. What the engineer answered is part of what memories are compared with."""
+    answers = "\n".join(question.answer for question in case.diagnosis.investigation.questions.all() if question.answer)
+    text, facts = case.alert_text, case.facts
+    if answers:
+        text = f"{text}\n{answers}"
+        read = read_facts(text, services=case.services)
+        facts = replace(
+            read,
+            title=facts.title,
+            service=facts.service or read.service,
+            environment=facts.environment or read.environment,
+            severity=facts.severity or read.severity,
+        )
     return BoundRecall(
-        project=case.project,
-        memory=get_memory(),
-        alert_text=case.alert_text,
-        facts=case.facts,
-        exclude_incident=case.incident,
+        project=case.project, memory=get_memory(), alert_text=text, facts=facts, exclude_incident=case.incident
     )
 
 

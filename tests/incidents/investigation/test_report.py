@@ -42,7 +42,7 @@ def test_parse_report_reads_a_whole_report() -> None:
         "{",
         '{"severity": "high"}',  # neither summary nor cause
         '{"query": "db"}',
-        "<|channel|>commentary<|message|>{\"query\":\"db\"}<|end|>",
+        '<|channel|>commentary<|message|>{"query":"db"}<|end|>',
         '{"summary": ' + "[" * 20_000 + "]" * 20_000 + "}",
         '{"summary": 1' + "0" * 6000 + "}",
         json.dumps({"summary": "x" * 200_000}),
