@@ -364,7 +364,7 @@ com.fasterxml.jackson.databind.JsonMappingException: Unexpected end-of-input, of
         ),
         (
             Tried(
-                "mei",
+                "jonas",
                 "Scale the indexer from 6 to 12 consumers",
                 "Partition 7 still had one consumer, which was stuck on the same message.",
                 12,
@@ -564,7 +564,7 @@ join rejected: message timestamp lies in the future
 # Resolved by a colleague a little while ago, by confirming what memory offered.
 JUST_RESOLVED = Case(
     "SEARCH",
-    0.2,
+    0.009,
     0,
     """\
 [FIRING:1] SearchCacheHitRateLow severity=high

@@ -108,6 +108,9 @@ def read_facts(
 # --- Title ------------------------------------------------------------------------------------------------------------
 
 _FIRING = re.compile(r"^\s*\[(?:FIRING|RESOLVED|ALERT|CRITICAL|WARNING|TRIGGERED)(?::\d+)?\]\s*", re.I)
+_RULE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{2,80}")
+_ONLY_LABELS = re.compile(r"(?:[\w.-]+[=:]\s?[\w./-]+[\s,;]*)+")
+TITLE_SHOWN = 140
 _TITLE_TAIL = re.compile(r"\s+(?:severity|service|env|environment)=\S+", re.I)
 
 
@@ -115,9 +118,14 @@ def _title(lines: list[str], labels: Mapping[str, str]) -> str:
     given = labels.get("title") or labels.get("alertname")
     if given:
         return given[:MAX_TITLE]
-    first = next((line.strip() for line in lines if line.strip()), "")
+    said = [line.strip() for line in lines if line.strip()]
+    first = said[0] if said else ""
     title = _TITLE_TAIL.sub("", _FIRING.sub("", first)).strip(" {[,")
-    return (title or first)[:MAX_TITLE]
+    if _RULE_NAME.fullmatch(title):
+        # The name of a rule alone says little: add the first line that is more than labels.
+        more = next((line for line in said[1:] if not _ONLY_LABELS.fullmatch(line)), "")
+        title = f"{title}: {more}" if more else title
+    return (title or first)[:TITLE_SHOWN]
 
 
 # --- Service, environment, severity -----------------------------------------------------------------------------------

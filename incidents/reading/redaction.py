@@ -74,7 +74,9 @@ _PATTERNS: list[tuple[str, re.Pattern[str], str]] = [
     # mysql -pSECRET, where the value is glued to the flag.
     (
         "password",
-        re.compile(r"(?P<keep>\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\r\n|;]{0,200}?\s-p)(?!\[redacted)[^\s\"']{3,100}"),
+        re.compile(
+            r"(?P<keep>\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\r\n|;]{0,200}?\s-p)(?!\[redacted)[^\s\"']{3,100}"
+        ),
         "keep",
     ),
     (

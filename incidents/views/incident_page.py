@@ -122,10 +122,15 @@ class Card:
         return self.record.state in (MemoryRecord.State.FORGETTING, MemoryRecord.State.FORGOTTEN)
 
     @property
-    def dots(self) -> list[bool]:
-        """The last few applications as dots, worked first."""
-        worked, failed = min(self.track.worked, 5), min(self.track.failed, 3)
-        return [True] * worked + [False] * failed
+    def dots(self) -> list[tuple[int, bool]]:
+        """The last few applications as dots, worked ones first: where each stands, and whether it worked."""
+        marks = [True] * min(self.track.worked, 5) + [False] * min(self.track.failed, 3)
+        return [(4 + 10 * place, worked) for place, worked in enumerate(marks)]
+
+    @property
+    def dots_width(self) -> int:
+        """How wide the dots are together."""
+        return 10 * len(self.dots) - 2
 
 
 @dataclass(frozen=True)
@@ -368,10 +373,10 @@ class IncidentPage:
     @cached_property
     def followable(self) -> dict[str, str]:
         """What an outcome or an attempt may say that it followed: key to label."""
-        choices = {f"record:{card.evidence.ref}": f"{card.evidence.ref} {card.title}" for card in self.cards}
-        for diagnosis, words in ((self.memory, "with memory"), (self.alone, "alert alone")):
+        choices = {f"record:{card.evidence.ref}": f"{card.evidence.ref} {_fix_of(card)}" for card in self.cards}
+        for diagnosis, words in ((self.memory, ""), (self.alone, ", alert alone" if self.memory else "")):
             for action in self._actions(diagnosis) if diagnosis else []:
-                choices[action.followed_key] = f"Suggestion {action.number}, {words}: {action.text}"
+                choices[action.followed_key] = f"Suggestion {action.number}{words}"
         return choices
 
     @cached_property
@@ -565,6 +570,10 @@ def _ruled_out(diagnosis: Diagnosis | None) -> Answer | None:
 
 def _severity(diagnosis: Diagnosis | None) -> Answer | None:
     return Answer(diagnosis.get_severity_display() or "Not known.") if _ready(diagnosis) else None
+
+
+def _fix_of(card: Card) -> str:
+    return card.record.fix.title if card.record.fix else card.title
 
 
 def _same_words(one: str, other: str) -> bool:

@@ -498,8 +498,9 @@ def _first_steps(user: User) -> list[dict[str, Any]]:
     """Return the strip of three steps for who has not done or dismissed them."""
     if user.first_steps_dismissed_at or not settings.LOCAL:
         return []
-    pasted = Delivery.objects.filter(received_by=user).exists()
-    resolved = Incident.objects.filter(resolved_by=user).exists()
+    # What the example data says they did was before they joined.
+    pasted = Delivery.objects.filter(received_by=user, received_at__gt=user.joined_at).exists()
+    resolved = Incident.objects.filter(resolved_by=user, resolved_at__gt=user.joined_at).exists()
     done = [True, pasted, resolved]
     if all(done):
         return []

@@ -7,7 +7,7 @@ from typing import Any
 from oncall.clients.offline_conversation import STRENGTHS, Conversation, Facts, FailedAttempt, Memory, Metric
 from oncall.clients.offline_knowledge import Recognised, recognise
 
-CAUSE_CHARACTERS = 90
+CAUSE_CHARACTERS = 200
 REASON_CHARACTERS = 70
 ACTION_CHARACTERS = 240
 QUOTE_CHARACTERS = 240
@@ -138,13 +138,18 @@ def _actions(memories: Iterable[Memory], conversation: Conversation, *, prefix: 
         attempt = _failure_of(memory, conversation.failed_attempts)
         if attempt:
             struck.append(f"The fix of {memory.ref} failed before ({attempt.ref}): do not repeat it.")
-        elif memory.fix and not any(_same_words(memory.fix, fix) for fix in proposed):
-            text = f"If that does not help: {memory.fix}" if proposed else f"{prefix}{memory.fix}"
-            proposed.append(memory.fix)
+        elif memory.fix and not any(_same_words(headline := _headline(memory), fix) for fix in proposed):
+            text = f"If that does not help: {headline}" if proposed else f"{prefix}{headline}"
+            proposed.append(headline)
             actions.append(_action(text, memory.command if memory.place != "shared" else "", [memory.ref]))
     if not actions:
         return [_action(" ".join([*struck[:1], _escalate(conversation.facts.service)]))]
     return [*actions[:SHOWN], *_watch(conversation.facts.metrics)]
+
+
+def _headline(memory: Memory) -> str:
+    """Return the fix in one sentence: what to do, without how it went. Two records of one fix have the same."""
+    return _SENTENCE_END.split(memory.fix, maxsplit=1)[0].strip()
 
 
 def _failure_of(memory: Memory, attempts: Iterable[FailedAttempt]) -> FailedAttempt | None:
@@ -152,11 +157,10 @@ def _failure_of(memory: Memory, attempts: Iterable[FailedAttempt]) -> FailedAtte
 
 
 def _same_fix(memory: Memory, attempt: FailedAttempt) -> bool:
-    first = _SENTENCE_END.split(memory.fix, maxsplit=1)[0]
     if attempt.fix and re.match(re.escape(attempt.fix.rstrip(".")) + r"(?:[.,;:]|$)", memory.fix, re.IGNORECASE):
         return True
     said = len(memory.command) >= TELLING_COMMAND_CHARACTERS and memory.command in attempt.text
-    return said or _same_words(first, attempt.fix)
+    return said or _same_words(_headline(memory), attempt.fix)
 
 
 def _same_words(one: str, other: str) -> bool:

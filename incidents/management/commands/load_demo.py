@@ -76,6 +76,7 @@ class Loader:
                 name=person.name,
                 is_platform_admin=person.is_platform_admin,
                 is_lesson_reviewer=person.is_lesson_reviewer,
+                time_zone="Europe/Berlin",
             )
             user.emailaddress_set.create(email=person.email, verified=True, primary=True)
             self.people[person.key] = user
@@ -85,7 +86,9 @@ class Loader:
                 services.add_member(team=teams[slug], user=self.people[person.key], role=role, by=None)
         for demo in PROJECTS:
             project = services.create_project(team=teams[demo.team], key=demo.key, name=demo.name, by=None)
-            Project.objects.filter(pk=project.pk).update(escalation_contact=demo.escalation_contact)
+            Project.objects.filter(pk=project.pk).update(
+                escalation_contact=demo.escalation_contact, time_zone="Europe/Berlin"
+            )
             for name, aliases in demo.services:
                 services.create_service(project=project, name=name, aliases=aliases, by=None)
             self.projects[demo.key] = Project.objects.get(pk=project.pk)

@@ -90,7 +90,7 @@ def _back_up_database() -> None:
 
 def _children(host: str, port: int) -> list[Child]:
     python = sys.executable
-    worker = [python, "-m", "celery", "-A", "oncall", "worker", "--pool=threads", "--loglevel=WARNING"]
+    worker = [python, "-m", "celery", "--quiet", "-A", "oncall", "worker", "--pool=threads", "--loglevel=WARNING"]
     calm = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     return [
@@ -106,7 +106,7 @@ def _children(host: str, port: int) -> list[Child]:
         Child("quick", [*worker, *calm, "-Q", "quick", "-n", "quick@%h", "--concurrency=2"]),
         Child(
             "scheduler",
-            [python, "-m", "celery", "-A", "oncall", "beat", "-S", "celery.beat.Scheduler", "--pidfile=",
+            [python, "-m", "celery", "--quiet", "-A", "oncall", "beat", "-S", "celery.beat.Scheduler", "--pidfile=",
              "--loglevel=WARNING"],
         ),
     ]  # fmt: skip
