@@ -390,9 +390,7 @@ def test_reopened_incident_takes_another_outcome_and_keeps_the_failure(world: Wo
     first = record(incident, world.responder)
     outcomes.reopen(incident=incident, by=world.responder, held=False)
 
-    second = record(
-        incident, world.responder, root_cause="The clock was wrong.", new_fix_title="Restart the time daemon"
-    )
+    second = record(incident, world.responder, root_cause="The clock was wrong.", new_fix_title="Restart ntpd")
 
     assert second.record != first.record
     assert track_records([first.outcome.fix_id])[first.outcome.fix_id].failed == 1
