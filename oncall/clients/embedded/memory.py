@@ -42,12 +42,14 @@ class _Indexes:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._held: OrderedDict[int, _Held] = OrderedDict()
+        self._held: OrderedDict[tuple[int, str], _Held] = OrderedDict()
 
     def of(self, bank: EmbeddedBank) -> _Held:
         with self._lock:
-            held = self._held.setdefault(bank.pk, _Held())
-            self._held.move_to_end(bank.pk)
+            # Both: a bank made anew has its id again, and a database put back has its number again.
+            key = (bank.pk, bank.bank_id)
+            held = self._held.setdefault(key, _Held())
+            self._held.move_to_end(key)
             while len(self._held) > MAX_INDEXES:
                 self._held.popitem(last=False)
             return held
