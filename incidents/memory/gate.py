@@ -28,7 +28,7 @@ import numpy
 from incidents.memory.words import common_words, is_word, stems
 from incidents.models.investigation import MatchStrength
 from incidents.reading.facts import AlertFacts, read_facts
-from incidents.reading.text import signature
+from incidents.reading.text import signature, without_labels
 from oncall.clients.embedded.embedding import Vectors, embed
 
 COVERAGE, AMOUNT, SENTENCES, MARGIN, BASE = 8.0, 1.7, 4.5, 6.0, -7.0
@@ -54,6 +54,12 @@ SENTENCES_COMPARED = 12
 ALIKE = 0.8
 WORDS_NAMED = 3
 
+# How senders dress an alert up, and what only says where: every alert of a project shares it, whatever failed.
+_DRESSING = re.compile(
+    r"\[(?:firing|resolved|alert|critical|warning|triggered)(?::\d+)?\]"
+    r"|\b(?:service|app|application|env|environment|stage|severity|priority|team)[\"']?\s?[=:]\s?[\"']?[\w./-]+[\"']?",
+    re.IGNORECASE,
+)
 _SENTENCE_END = re.compile(r"\n+|(?<=[.!?;])\s+")
 
 
@@ -76,10 +82,11 @@ class AlertText:
     @cached_property
     def compared(self) -> str:
         """The part that says what failed."""
-        if len(self.text) <= ALERT_CHARACTERS:
-            return self.text
+        said = without_labels(self.text)
+        if len(said) <= ALERT_CHARACTERS:
+            return said
         errors = "\n".join(self.facts.error_signatures)
-        return f"{self.facts.title}\n{errors}\n{self.text}"[:ALERT_CHARACTERS]
+        return f"{self.facts.title}\n{errors}\n{said}"[:ALERT_CHARACTERS]
 
     @cached_property
     def stems(self) -> tuple[str, ...]:
@@ -115,9 +122,14 @@ class MemoryText:
     fix_id: int | None = None
 
     @cached_property
+    def said(self) -> str:
+        """Its symptom in words."""
+        return without_labels(self.symptom)
+
+    @cached_property
     def whole(self) -> str:
         """All its words."""
-        return "\n".join((self.title, self.symptom, self.cause, self.fix))[:MEMORY_CHARACTERS]
+        return "\n".join((self.title, self.said, self.cause, self.fix))[:MEMORY_CHARACTERS]
 
     @cached_property
     def stems(self) -> frozenset[str]:
@@ -137,13 +149,13 @@ class MemoryText:
     @cached_property
     def sentences(self) -> Vectors:
         """A vector for its title and each of its sentences."""
-        said = _sentences(self.symptom) + _sentences(self.cause)
+        said = _sentences(self.said) + _sentences(self.cause)
         return embed([self.title, *said] if self.title else said)
 
     @cached_property
     def vector(self) -> Vectors:
         """The vector of title and symptom: what the incident looked like."""
-        return embed([f"{self.title}. {self.symptom}"[:MEMORY_CHARACTERS]])[0]
+        return embed([f"{self.title}. {self.said}"[:MEMORY_CHARACTERS]])[0]
 
     def is_like(self, other: "MemoryText") -> bool:
         """Return whether both are of one kind: the same fix, the same alert, or nearly the same words."""
@@ -231,7 +243,7 @@ def _judge(
         return Judged(strength, _line("same alert", *said), score)
     if len(features.telling) < TELLING_WORDS:
         return Judged(MatchStrength.WEAK, _line("hardly a telling word in common", *said), score)
-    if score >= CLOSE_FROM:
+    if score >= CLOSE_FROM and not against:
         return Judged(MatchStrength.CLOSE, _line(f"says nearly the same: {named}", *said), score)
     if score >= PARTIAL_FROM:
         return Judged(MatchStrength.PARTIAL, _line(f"says much the same: {named}", *said), score)
@@ -261,6 +273,15 @@ def _contradictions(alert: AlertText, memory: MemoryText) -> list[tuple[float, s
     return found
 
 
+def _bare(text: str, *names: str | None) -> str:
+    """Return the text without dressing and without the names, which are compared by themselves."""
+    text = _DRESSING.sub(" ", text)
+    for name in names:
+        if name:
+            text = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", " ", text, flags=re.IGNORECASE)
+    return text
+
+
 def _same(one: str | None, other: str) -> bool | None:
     """Return whether both name the same service; None where one of them names none."""
     return one.casefold() == other.casefold() if one and other else None
@@ -268,7 +289,7 @@ def _same(one: str | None, other: str) -> bool | None:
 
 def _sentences(text: str) -> list[str]:
     found = [part.strip() for part in _SENTENCE_END.split(text[:MEMORY_CHARACTERS])]
-    return [part for part in found if len(part) > 8][:SENTENCES_COMPARED] or [text[:300]]
+    return [part for part in found if len(part) > 8][:SENTENCES_COMPARED] or [part for part in found if part][:1]
 
 
 def _spelled(text: str) -> dict[str, str]:

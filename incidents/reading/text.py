@@ -7,6 +7,11 @@ import unicodedata
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _WORD = re.compile(r"[^\W_]+(?:[._-][^\W_]+)*")
+_LABEL = re.compile(
+    r"\[(?:FIRING|RESOLVED)(?::\d+)?\]"
+    r"|(?<![\w.-])(?:severity|priority|env|environment|stage|service|app|job|team|region|cluster)=[\w./-]+",
+    re.I,
+)
 _SPACE = re.compile(r"\s+")
 
 # What changes from one occurrence of an error to the next, most particular first.
@@ -72,6 +77,14 @@ def signature(line: str) -> str:
     for pattern, name in _VARIABLE:
         line = pattern.sub(name, line)
     return _SPACE.sub(" ", line).strip().casefold()
+
+
+def without_labels(text: str) -> str:
+    """Return what an alert says without how its sender sorts it: severity, environment and service as ``key=value``.
+
+    Every alert of a team carries these, so they make any two of its texts look alike.
+    """
+    return _LABEL.sub(" ", text).strip()
 
 
 def words(text: str) -> list[str]:

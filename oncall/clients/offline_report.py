@@ -138,7 +138,9 @@ def _actions(memories: Iterable[Memory], conversation: Conversation, *, prefix: 
         attempt = _failure_of(memory, conversation.failed_attempts)
         if attempt:
             struck.append(f"The fix of {memory.ref} failed before ({attempt.ref}): do not repeat it.")
-        elif memory.fix and not any(_same_words(headline := _headline(memory), fix) for fix in proposed):
+            continue
+        headline = _headline(memory)
+        if headline and not any(_same_words(headline, fix) for fix in proposed):
             text = f"If that does not help: {headline}" if proposed else f"{prefix}{headline}"
             proposed.append(headline)
             actions.append(_action(text, memory.command if memory.place != "shared" else "", [memory.ref]))
