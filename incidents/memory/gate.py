@@ -13,7 +13,7 @@ scored by four features, each a question that a person would ask:
 - *margin*: is the memory nearer to the alert than the best candidate of another kind? A look-alike has rivals.
 
 Same service, another service, another technology and another symptom move the score up and down. The weights were
-fitted by logistic regression on alerts and incidents of other companies and rounded; the score is in log-odds.
+fitted by logistic regression on public alerts and incident reports, and rounded; the score is in log-odds.
 """
 
 import math
@@ -41,8 +41,9 @@ NEARNESS_OF_A_STRANGER = 0.36
 # An error line is the same error only if it says enough: "Error: failed" is everybody's.
 SIGNATURE_RARITY = 9.0
 SIGNATURE_STEMS = 3
-# Fewer shared words than this, not counting common ones, prove nothing, however well they cover a short alert.
-TELLING_WORDS = 3
+# Fewer shared signs than this prove nothing, however well they cover a short alert: words that are not common ones,
+# symptoms that are not vague ones, the service.
+TELLING_SIGNS = 3
 # Symptoms that go with every second failure do not contradict one another.
 VAGUE_SYMPTOMS = frozenset({"timeout", "server errors", "high latency"})
 # A long alert is compared by its head and its error lines; what stands in a log between them belongs to other things.
@@ -54,12 +55,6 @@ SENTENCES_COMPARED = 12
 ALIKE = 0.8
 WORDS_NAMED = 3
 
-# How senders dress an alert up, and what only says where: every alert of a project shares it, whatever failed.
-_DRESSING = re.compile(
-    r"\[(?:firing|resolved|alert|critical|warning|triggered)(?::\d+)?\]"
-    r"|\b(?:service|app|application|env|environment|stage|severity|priority|team)[\"']?\s?[=:]\s?[\"']?[\w./-]+[\"']?",
-    re.IGNORECASE,
-)
 _SENTENCE_END = re.compile(r"\n+|(?<=[.!?;])\s+")
 
 
@@ -83,10 +78,9 @@ class AlertText:
     def compared(self) -> str:
         """The part that says what failed."""
         said = without_labels(self.text)
-        if len(said) <= ALERT_CHARACTERS:
-            return said
-        errors = "\n".join(self.facts.error_signatures)
-        return f"{self.facts.title}\n{errors}\n{said}"[:ALERT_CHARACTERS]
+        if len(said) > ALERT_CHARACTERS:
+            said = "\n".join((self.facts.title, *self.facts.error_signatures, said))[:ALERT_CHARACTERS]
+        return _without_names(said, self.facts.service, self.facts.environment)
 
     @cached_property
     def stems(self) -> tuple[str, ...]:
@@ -122,19 +116,15 @@ class MemoryText:
     fix_id: int | None = None
 
     @cached_property
-    def said(self) -> str:
-        """Its symptom in words."""
-        return without_labels(self.symptom)
-
-    @cached_property
-    def whole(self) -> str:
-        """All its words."""
-        return "\n".join((self.title, self.said, self.cause, self.fix))[:MEMORY_CHARACTERS]
+    def seen(self) -> str:
+        """What the incident looked like."""
+        said = without_labels(f"{self.title}\n{self.symptom}")[:MEMORY_CHARACTERS]
+        return _without_names(said, self.service, self.facts.environment)
 
     @cached_property
     def stems(self) -> frozenset[str]:
-        """Its distinct stems."""
-        return frozenset(stems(f"{self.whole}\n{self.service}"))
+        """The distinct stems of all that it says."""
+        return frozenset(stems("\n".join((self.seen, self.cause, self.fix))[:MEMORY_CHARACTERS]))
 
     @cached_property
     def facts(self) -> AlertFacts:
@@ -148,14 +138,13 @@ class MemoryText:
 
     @cached_property
     def sentences(self) -> Vectors:
-        """A vector for its title and each of its sentences."""
-        said = _sentences(self.said) + _sentences(self.cause)
-        return embed([self.title, *said] if self.title else said)
+        """A vector for each of its sentences."""
+        return embed(_sentences(self.seen) + _sentences(self.cause))
 
     @cached_property
     def vector(self) -> Vectors:
-        """The vector of title and symptom: what the incident looked like."""
-        return embed([f"{self.title}. {self.said}"[:MEMORY_CHARACTERS]])[0]
+        """The vector of what the incident looked like."""
+        return embed([self.seen])[0]
 
     def is_like(self, other: "MemoryText") -> bool:
         """Return whether both are of one kind: the same fix, the same alert, or nearly the same words."""
@@ -229,6 +218,8 @@ def _judge(
     if same_service is not None:
         score += SAME_SERVICE if same_service else OTHER_SERVICE
         said.append("same service" if same_service else f"another service ({memory.service})")
+    symptoms = _common_symptoms(alert, memory)
+    said += [f"same symptom ({symptom})" for symptom in symptoms[:1]]
     against = _contradictions(alert, memory)
     score += sum(weight for weight, _ in against)
     said += [words for _, words in against]
@@ -241,8 +232,8 @@ def _judge(
     if is_same_alert and not _names_another_error(alert, memory):
         strength = MatchStrength.CLOSE if score >= PARTIAL_FROM else MatchStrength.PARTIAL
         return Judged(strength, _line("same alert", *said), score)
-    if len(features.telling) < TELLING_WORDS:
-        return Judged(MatchStrength.WEAK, _line("hardly a telling word in common", *said), score)
+    if len(features.telling) + len(symptoms) + (same_service is True) < TELLING_SIGNS:
+        return Judged(MatchStrength.WEAK, _line("hardly anything telling in common", *said), score)
     if score >= CLOSE_FROM and not against:
         return Judged(MatchStrength.CLOSE, _line(f"says nearly the same: {named}", *said), score)
     if score >= PARTIAL_FROM:
@@ -267,15 +258,22 @@ def _contradictions(alert: AlertText, memory: MemoryText) -> list[tuple[float, s
     technologies = set(memory.facts.technologies)
     if alert.facts.technologies and technologies and not technologies & set(alert.facts.technologies):
         found.append((OTHER_TECHNOLOGY, f"another technology ({', '.join(sorted(technologies)[:2])})"))
-    here, there = (set(facts.symptoms) - VAGUE_SYMPTOMS for facts in (alert.facts, memory.facts))
+    here, there = _symptoms(alert.facts), _symptoms(memory.facts)
     if here and there and not here & there:
         found.append((OTHER_SYMPTOM, f"another symptom ({min(there)})"))
     return found
 
 
-def _bare(text: str, *names: str | None) -> str:
-    """Return the text without dressing and without the names, which are compared by themselves."""
-    text = _DRESSING.sub(" ", text)
+def _common_symptoms(alert: AlertText, memory: MemoryText) -> list[str]:
+    return sorted(_symptoms(alert.facts) & _symptoms(memory.facts))
+
+
+def _symptoms(facts: AlertFacts) -> set[str]:
+    return set(facts.symptoms) - VAGUE_SYMPTOMS
+
+
+def _without_names(text: str, *names: str | None) -> str:
+    """Return the text without names of services and environments, which say where; they are compared by themselves."""
     for name in names:
         if name:
             text = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", " ", text, flags=re.IGNORECASE)

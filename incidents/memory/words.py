@@ -15,15 +15,15 @@ _STOP = """
 
 # Words that stand in every other alert, whatever failed: shared by chance, also in a bank too small to show it.
 _COMMON = """
-    active alert api app application available average baseline bytes call cannot cause check client cluster code com
-    connect connection container count cpu critical current data database db default deploy deployment description
-    disk due environment error eu event exceeded exception expected fail failed failing failure file firing found
-    group high host hour http https info instance internal job label latency limit line list load local log low main
-    max memory message metric min minute missing monitor name namespace network new node org percent period pod port
-    prod production query queue rate reached ready region replica report request resolved response restart restarted
-    retry root running runtime second server service severity size slow source staging start started state status
-    stopped summary system target task test thread threshold time timed timeout total trace traffic type unavailable
-    unit url usage used user utc value version waiting warning west worker
+    " active alert api app application available average baseline bytes call cannot cause check client cluster code
+    com connect connection container count cpu critical current data database db default deploy deployment
+    description disk due environment error eu event exceeded exception expected fail failed failing failure file
+    firing found group high host hour http https info instance internal job label latency limit line list load local
+    log low main max medium memory message metric min minute missing monitor name namespace network new node org
+    percent period pod port prod production query queue rate reached ready region replica report request resolved
+    response restart restarted retry root running runtime second server service severity size slow source staging
+    start started state status stopped summary system target task test thread threshold time timed timeout total
+    trace traffic type unavailable unit url usage used user utc value version waiting warning west worker
 """
 
 
