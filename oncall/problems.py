@@ -6,8 +6,9 @@ from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.core.exceptions import ValidationError as FieldsNotValid
 from django.http import Http404
 from rest_framework import exceptions, status
+from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import exception_handler, set_rollback
+from rest_framework.views import APIView, exception_handler
 
 _TITLES = {
     400: ("bad_request", "The request cannot be understood."),
@@ -33,13 +34,21 @@ class Problem(exceptions.APIException):
         self.field = field
 
 
+class NoSuchAddress(APIView):
+    """Answers for every address under ``/api/`` that means nothing, so that a program gets no HTML there."""
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Refuse whatever the method, once the caller has said who they are."""
+        super().initial(request, *args, **kwargs)
+        raise Http404
+
+
 def handler(error: Exception, context: dict[str, Any]) -> Response | None:
     """Return the problem for an error of the framework or of ours; None leaves it to be a 500."""
     translated = _translate(error)
     response = exception_handler(translated, context)
     if response is None:
         return None
-    set_rollback()
     response.data = _problem(translated, response)
     response.content_type = "application/problem+json"
     return response

@@ -1,21 +1,18 @@
 """Which app answers which address."""
 
-from allauth.account.decorators import secure_admin_login
-from django.contrib import admin
-from django.urls import include, path
+from django.urls import include, path, re_path
 
-from oncall import views
-
-# Sign-in has one door, with its limits and second factor.
-admin.autodiscover()
-admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
+from oncall import problems, views
+from teams.admin import site as platform_data
 
 urlpatterns = [
     path("healthz", views.healthz, name="healthz"),
     path("readyz", views.readyz, name="readyz"),
     path("accounts/", include("allauth.urls")),
-    path("admin/", admin.site.urls),
+    path("admin/", platform_data.urls),
     path("api/v1/", include("incidents.api.urls")),
+    # Only with the slash: without it Django first tries the address that has one.
+    re_path(r"^api/.*/$", problems.NoSuchAddress.as_view(), name="api_no_such_address"),
     path("", include("teams.urls")),
     path("", include("incidents.urls")),
 ]

@@ -36,6 +36,11 @@ def roles(user: User) -> dict[int, str]:
     return cached
 
 
+def forget_roles(user: User) -> None:
+    """Read the person's roles anew when they are next asked for: a membership has just changed."""
+    user.__dict__.pop("_roles", None)
+
+
 def permissions_for(actor: Actor, team: Team) -> frozenset[str]:
     """Return what the person may do in the team; nothing when they are no member. A key has no team of its own."""
     if isinstance(actor, KeyActor):
@@ -89,6 +94,9 @@ def get_object(queryset: QuerySet[ModelT], actor: Actor, permission: str, **look
         Http404: there is none, or it is not theirs to see.
         PermissionDenied: they may see it, and no more.
     """
+    # PostgreSQL refuses a NUL in any text, which would end as a 500; nothing has one in its name.
+    if any(isinstance(value, str) and "\x00" in value for value in lookup.values()):
+        raise Http404
     try:
         found = queryset.get(**lookup)
     except queryset.model.DoesNotExist:

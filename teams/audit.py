@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import models, transaction
@@ -42,6 +42,11 @@ def acting(via: str, address: str = "") -> Iterator[None]:
         _acting.reset(token)
 
 
+def came_by(via: str) -> None:
+    """Say it for the rest of the block that is open: authentication finds out only inside the request."""
+    _acting.set(replace(_acting.get(), via=via))
+
+
 def record(
     act: str,
     *,
@@ -53,13 +58,18 @@ def record(
 ) -> AuditEvent:
     """Append one row to the team's chain, or to the platform's where there is no team.
 
-    ``before`` and ``after`` hold ids and short stored values, never text of an incident.
+    ``before`` and ``after`` hold ids and short stored values (texts, whole numbers, yes or no), never text of an
+    incident.
 
     Raises:
+        TypeError: a value is of another kind. A fraction comes back from a JSON column with other digits than were
+            hashed, and the row would read as changed.
         TransactionManagementError: there is no transaction to share with the act.
     """
     if not transaction.get_connection().in_atomic_block:
         raise transaction.TransactionManagementError("An audit row belongs in the transaction of its act.")
+    for value in (*(before or {}).values(), *(after or {}).values()):
+        _check(value)
     chain = _locked(f"team:{team.public_id}" if team else PLATFORM)
     context = _acting.get()
     event = AuditEvent(
@@ -80,6 +90,14 @@ def record(
     event.save(force_insert=True)
     AuditChain.objects.filter(pk=chain.pk).update(next_sequence=event.sequence + 1, last_hash=event.row_hash)
     return event
+
+
+def _check(value: object) -> None:
+    if isinstance(value, list):
+        for item in value:
+            _check(item)
+    elif not isinstance(value, str | int | None):
+        raise TypeError(f"An audit row cannot keep a {type(value).__name__}.")
 
 
 def _locked(name: str) -> AuditChain:
@@ -112,16 +130,24 @@ def row_hash(event: AuditEvent) -> str:
 def verify(chain: AuditChain) -> list[str]:
     """Return one sentence for each row that was changed, is missing or stands in the wrong place; none when intact."""
     problems: list[str] = []
-    expected, previous = 1, GENESIS
+    expected, ends = 1, {GENESIS}
     for event in chain.events.order_by("sequence").iterator():
         event.chain = chain
+        true_hash = row_hash(event)
         if event.sequence != expected:
-            problems.append(f"{chain.name}: row {expected} is missing.")
-        elif event.previous_hash != previous:
-            problems.append(f"{chain.name}: row {event.sequence} does not follow row {event.sequence - 1}.")
-        if event.row_hash != row_hash(event):
+            problems.append(f"{chain.name}: {_missing(expected, event.sequence - 1)}.")
+        elif event.row_hash != true_hash:
             problems.append(f"{chain.name}: row {event.sequence} was changed.")
-        expected, previous = event.sequence + 1, event.row_hash
-    if expected != chain.next_sequence or previous != chain.last_hash:
-        problems.append(f"{chain.name}: the chain ends at row {expected - 1}, its head says {chain.next_sequence - 1}.")
+        elif event.previous_hash not in ends:
+            problems.append(f"{chain.name}: row {event.sequence} does not follow row {event.sequence - 1}.")
+        # A row that was changed is named itself; the next one is right if it follows either of its hashes.
+        expected, ends = event.sequence + 1, {event.row_hash, true_hash}
+    if expected < chain.next_sequence:
+        problems.append(f"{chain.name}: {_missing(expected, chain.next_sequence - 1)}.")
+    elif expected > chain.next_sequence or chain.last_hash not in ends:
+        problems.append(f"{chain.name}: its head does not follow row {expected - 1}.")
     return problems
+
+
+def _missing(first: int, last: int) -> str:
+    return f"row {first} is missing" if first == last else f"rows {first} to {last} are missing"

@@ -10,11 +10,13 @@ from rest_framework.authentication import BaseAuthentication, get_authorization_
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
+from teams import audit
 from teams.actors import KeyActor
 from teams.models import ApiKey
 from teams.services.keys import hash_secret
 
 _KEY = re.compile(r"^occ_([a-z0-9]{8})_([a-z0-9]{32})$")
+_NOTED_EVERY = timedelta(minutes=1)
 _REFUSED = "This API key is not valid: it is unknown, expired or revoked."
 
 
@@ -37,6 +39,7 @@ class ApiKeyAuthentication(BaseAuthentication):
         if key is None or not good or not _is_alive(key):
             raise AuthenticationFailed(_REFUSED)
         _used(key)
+        audit.came_by(f"key:{key.key_id}")
         return KeyActor(key), key
 
     def authenticate_header(self, request: Request) -> str:
@@ -51,6 +54,8 @@ def _is_alive(key: ApiKey) -> bool:
 
 
 def _used(key: ApiKey) -> None:
-    """Note the time of use, at most once a minute: a write for each call would queue up on SQLite."""
-    stale = Q(last_used_at=None) | Q(last_used_at__lt=timezone.now() - timedelta(minutes=1))
-    ApiKey.objects.filter(stale, pk=key.pk).update(last_used_at=timezone.now())
+    """Note the time of use, at most once a minute: on SQLite each write waits for every other."""
+    now = timezone.now()
+    stale = now - _NOTED_EVERY
+    if key.last_used_at is None or key.last_used_at < stale:
+        ApiKey.objects.filter(Q(last_used_at=None) | Q(last_used_at__lt=stale), pk=key.pk).update(last_used_at=now)

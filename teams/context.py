@@ -10,10 +10,8 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from teams import access
-from teams.models import Membership, Team, User
-
-# Example people have an address at example.com, which nobody can own, and no password.
-DEMO_DOMAIN = "@example.com"
+from teams.entrance import demo_people
+from teams.models import Project, Team, User
 
 
 @dataclass(frozen=True)
@@ -26,7 +24,7 @@ class TeamLink:
 
 
 class Frame:
-    """Evaluated only as far as a template asks. One query for the teams."""
+    """Evaluated only as far as a template asks: at most a query for the teams and one for the project."""
 
     def __init__(self, request: HttpRequest) -> None:
         self._request = request
@@ -43,11 +41,27 @@ class Frame:
         return list(Team.objects.filter(pk__in=access.roles(self._person)).order_by("name"))
 
     @cached_property
+    def project(self) -> Project | None:
+        """The project that the address names, if the person may see it."""
+        key = self._named.get("key")
+        if not isinstance(key, str) or "\x00" in key:
+            return None
+        return next((p for p in Project.objects.filter(key=key) if p.team_id in access.roles(self._user)), None)
+
+    @cached_property
     def team(self) -> Team | None:
-        """The chosen team; the only one where there is one."""
-        chosen = self._request.GET.get("team", "")
+        """The team that the address names or whose project it names; else the only one, where there is one."""
+        chosen = self._request.GET.get("team") or self._named.get("slug")
         found = next((team for team in self._teams if team.slug == chosen), None)
+        if found is None and self.project:
+            found = next((team for team in self._teams if team.pk == self.project.team_id), None)
         return found or (self._teams[0] if len(self._teams) == 1 else None)
+
+    @property
+    def _named(self) -> dict[str, Any]:
+        """What the address names; empty where no view was found."""
+        match = self._request.resolver_match
+        return match.kwargs if match else {}
 
     @property
     def teams(self) -> list[TeamLink]:
@@ -91,30 +105,6 @@ class Frame:
 def frame(request: HttpRequest) -> dict[str, Any]:
     """Return the frame, and on the sign-in page of the local profile the example people."""
     return {"frame": Frame(request), "demo_people": demo_people}
-
-
-def demo_people() -> list[dict[str, str]]:
-    """Return the example people who can sign in by a button; none outside the local profile."""
-    if not settings.LOCAL:
-        return []
-    people = User.objects.filter(email__endswith=DEMO_DOMAIN, is_active=True).order_by("pk")
-    people = [person for person in people if not person.has_usable_password()]
-    active = Membership.objects.filter(user__in=people, left_at=None).select_related("team")
-    memberships = {membership.user_id: membership for membership in active}
-    found = []
-    for person in people:
-        membership = memberships.get(person.pk)
-        role = membership.get_role_display() if membership else _platform_role(person)
-        if role:
-            team = membership.team.name if membership else ""
-            found.append({"email": person.email, "name": person.name, "role": role, "team": team})
-    return found
-
-
-def _platform_role(person: User) -> str:
-    if person.is_platform_admin:
-        return "Platform admin"
-    return "Lesson reviewer" if person.is_lesson_reviewer else ""
 
 
 def _offset(local: datetime) -> str:

@@ -18,9 +18,7 @@ class SignupForm(forms.Form):
     name = forms.CharField(max_length=120)
 
     def signup(self, request: Any, user: User) -> None:
-        """Keep the name; called by allauth once the person exists."""
-        user.name = self.cleaned_data["name"]
-        user.save(update_fields=["name"])
+        """Do nothing: allauth demands the method, and the adapter has kept the name with the person."""
 
 
 class ZoneField(forms.ChoiceField):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
-from teams import audit
+from teams import audit, entrance
 
 
 class TimeZoneMiddleware:
@@ -18,7 +18,7 @@ class TimeZoneMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Handle the request within both."""
         zone = _zone(getattr(request.user, "time_zone", "")) if request.user.is_authenticated else None
-        with timezone.override(zone), audit.acting("session", request.META.get("REMOTE_ADDR", "")):
+        with timezone.override(zone), audit.acting("session", entrance.client_address(request)):
             return self.get_response(request)
 
 

@@ -3,14 +3,15 @@
 from teams.services.banks import share_memory, shared_bank, stop_sharing_memory
 from teams.services.invitations import InvitationProblem, accept_invitation, find_invitation, invite, revoke_invitation
 from teams.services.keys import make_api_key, revoke_api_key
-from teams.services.members import LastAdmin, add_member, change_role, remove_member
-from teams.services.people import create_user, update_profile
+from teams.services.members import LastAdmin, NotAMember, add_member, change_role, remove_member
+from teams.services.people import create_user, update_profile, welcome
 from teams.services.projects import change_project, create_project, create_service, update_service
 from teams.services.teams import create_team
 
 __all__ = [
     "InvitationProblem",
     "LastAdmin",
+    "NotAMember",
     "accept_invitation",
     "add_member",
     "change_project",
@@ -30,4 +31,5 @@ __all__ = [
     "stop_sharing_memory",
     "update_profile",
     "update_service",
+    "welcome",
 ]

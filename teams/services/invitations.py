@@ -10,7 +10,6 @@ from django.utils import timezone
 from teams import audit
 from teams.models import Invitation, Membership, Team, User
 from teams.services.members import add_member
-from teams.services.people import know_person, prove_address
 
 GOOD_FOR = timedelta(days=7)
 
@@ -29,6 +28,8 @@ def invite(*, team: Team, email: str, role: str, by: User) -> tuple[Invitation, 
         InvitationProblem: the address belongs to a member already.
     """
     address = email.strip().lower()
+    # One at a time for a team, so that two invitations of one address end as one that is open.
+    Team.objects.select_for_update().get(pk=team.pk)
     if Membership.objects.filter(team=team, user__email=address, left_at=None).exists():
         raise InvitationProblem("This address belongs to a member of the team already.")
     Invitation.objects.filter(team=team, email=address, accepted_at=None, revoked_at=None).update(
@@ -75,7 +76,7 @@ def find_invitation(secret: str) -> Invitation:
 
 @transaction.atomic
 def accept_invitation(*, secret: str, user: User) -> Membership:
-    """Let the person in, once. The link was sent to their address, so opening it proves the address.
+    """Let the person in, once.
 
     Raises:
         InvitationProblem: the link cannot be used, or was made for another address.
@@ -88,8 +89,6 @@ def accept_invitation(*, secret: str, user: User) -> Membership:
     )
     if not used:
         raise InvitationProblem("This invitation was used already.")
-    prove_address(user)
-    know_person(user)
     audit.record("invitation.accept", by=user, on=invitation, team=invitation.team)
     return add_member(team=invitation.team, user=user, role=invitation.role, by=user)
 

@@ -1,5 +1,7 @@
 """People, as the platform knows them."""
 
+from typing import Any
+
 from django.db import transaction
 
 from teams import audit
@@ -32,6 +34,13 @@ def create_user(
     return user
 
 
+@transaction.atomic
+def welcome(*, user: User) -> None:
+    """Write down a person who has just signed up by themselves."""
+    know_person(user)
+    audit.record("person.create", by=user, on=user, team=None)
+
+
 def prove_address(user: User) -> None:
     """Mark the person's login address as verified."""
     user.emailaddress_set.update_or_create(  # type: ignore[attr-defined]
@@ -45,13 +54,32 @@ def know_person(user: User) -> None:
     know(KnownName.Kind.EMAIL, user.email, user.public_id)
 
 
+CHANGEABLE = ("name", "time_zone", "theme", "shortcuts_on")
+
+
 @transaction.atomic
-def update_profile(*, user: User, name: str, time_zone: str, theme: str, shortcuts_on: bool) -> None:
-    """Change what a person may change of themselves."""
-    before = {"time_zone": user.time_zone, "theme": user.theme, "shortcuts_on": user.shortcuts_on}
-    after = {"time_zone": time_zone, "theme": theme, "shortcuts_on": shortcuts_on}
-    renamed = name != user.name
-    user.name, user.time_zone, user.theme, user.shortcuts_on = name, time_zone, theme, shortcuts_on
-    user.save(update_fields=["name", "time_zone", "theme", "shortcuts_on"])
+def update_profile(*, user: User, **changes: Any) -> None:
+    """Change what a person may change of themselves; what is not named stays.
+
+    Raises:
+        ValueError: something is not theirs to change.
+        ValidationError: a value is not allowed.
+    """
+    unknown = set(changes) - set(CHANGEABLE)
+    if unknown:
+        raise ValueError(f"Nobody changes this of themselves: {', '.join(sorted(unknown))}.")
+    changed = {name: value for name, value in changes.items() if getattr(user, name) != value}
+    if not changed:
+        return
+    before = {name: getattr(user, name) for name in changed}
+    for name, value in changed.items():
+        setattr(user, name, value)
+    user.full_clean()
+    user.save(update_fields=list(changed))
     know_person(user)
-    audit.record("person.update", by=user, on=user, team=None, before=before, after=after | {"renamed": renamed})
+    audit.record("person.change", by=user, on=user, team=None, before=_auditable(before), after=_auditable(changed))
+
+
+def _auditable(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values without names: those stand in ``KnownName``."""
+    return {name: "changed" if name == "name" else value for name, value in values.items()}

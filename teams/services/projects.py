@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from teams import audit
@@ -30,7 +31,7 @@ def create_project(*, team: Team, key: str, name: str, by: User | None) -> Proje
     )
     project.full_clean()
     project.save()
-    bank = Bank.objects.create(kind=Bank.Kind.PRIVATE, name=f"Memory of {name}")
+    bank = Bank.objects.create(kind=Bank.Kind.PRIVATE, name=_bank_name(project))
     BankAssignment.objects.create(bank=bank, project=project, access=BankAssignment.Access.OWN)
     for access in (BankAssignment.Access.READ, BankAssignment.Access.CONTRIBUTE):
         BankAssignment.objects.create(bank=shared_bank(), project=project, access=access)
@@ -73,11 +74,19 @@ def change_project(*, project: Project, by: User, **changes: Any) -> Project:
         setattr(project, name, value)
     project.full_clean()
     project.save(update_fields=list(changed))
+    if "name" in changed:
+        owned = Bank.objects.filter(assignments__project=project, assignments__access=BankAssignment.Access.OWN)
+        Bank.objects.filter(pk__in=owned).update(name=_bank_name(project))
     know(KnownName.Kind.PROJECT, project.name, project.public_id)
     audit.record(
         "project.change", by=by, on=project, team=project.team, before=_auditable(before), after=_auditable(changed)
     )
     return project
+
+
+def _bank_name(project: Project) -> str:
+    """Return the name by which people know the project's memory, cut to the column."""
+    return f"Memory of {project.name}"[:80]
 
 
 def _auditable(values: dict[str, Any]) -> dict[str, Any]:
@@ -89,10 +98,10 @@ def create_service(*, project: Project, name: str, aliases: Iterable[str] = (), 
     """Make a service that alerts may name.
 
     Raises:
-        ValidationError: the project has one of that name.
+        ValidationError: another service of the project goes by that name or alias.
     """
     service = Service(project=project, name=name, aliases=list(aliases))
-    service.full_clean()
+    _check(service)
     service.save()
     _know_service(service)
     audit.record("service.create", by=by, on=service, team=project.team)
@@ -101,13 +110,27 @@ def create_service(*, project: Project, name: str, aliases: Iterable[str] = (), 
 
 @transaction.atomic
 def update_service(*, service: Service, name: str, aliases: Iterable[str], by: User) -> Service:
-    """Rename a service or change its aliases."""
+    """Rename a service or change its aliases.
+
+    Raises:
+        ValidationError: another service of the project goes by that name or alias.
+    """
     service.name, service.aliases = name, list(aliases)
-    service.full_clean()
+    _check(service)
     service.save(update_fields=["name", "aliases"])
     _know_service(service)
     audit.record("service.change", by=by, on=service, team=service.project.team)
     return service
+
+
+def _check(service: Service) -> None:
+    """Refuse a name that means another service already: alerts are matched by names and aliases, whatever the case."""
+    service.full_clean()
+    names = {name.lower() for name in (service.name, *service.aliases)}
+    for other in service.project.services.exclude(pk=service.pk):
+        taken = names & {name.lower() for name in (other.name, *other.aliases)}
+        if taken:
+            raise ValidationError({"name": f"{other.name} goes by {', '.join(sorted(taken))} already."})
 
 
 def _know_service(service: Service) -> None:

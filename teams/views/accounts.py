@@ -3,6 +3,8 @@
 from allauth.account.internal.flows.login import Login, perform_login
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import BadRequest
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -10,9 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from teams import access, services
-from teams.adapters import SESSION_KEY
-from teams.context import demo_people
+from teams import access, entrance, services
 from teams.forms import ProfileForm
 from teams.models import User
 
@@ -30,7 +30,7 @@ def home(request: HttpRequest) -> HttpResponse:
 def demo_login(request: HttpRequest) -> HttpResponse:
     """Sign in as an example person without a password: in the local profile only, and as nobody else."""
     email = request.POST.get("email", "")
-    if email not in {person["email"] for person in demo_people()}:
+    if email not in {person["email"] for person in entrance.demo_people()}:
         raise Http404
     user = User.objects.get(email=email)
     target = _safe(request, request.POST.get("next", "")) or "/"
@@ -40,8 +40,10 @@ def demo_login(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def profile(request: HttpRequest) -> HttpResponse:
     """Show and change what a person may change of themselves."""
-    form = ProfileForm(request.POST or None, instance=User.objects.get(pk=request.user.pk))
-    if request.method == "POST" and form.is_valid():
+    # A copy: a form writes what was typed to its instance, and the frame shows the person as they are.
+    person = User.objects.get(pk=request.user.pk)
+    form = ProfileForm(request.POST, instance=person) if request.method == "POST" else ProfileForm(instance=person)
+    if form.is_valid():
         services.update_profile(user=request.user, **form.cleaned_data)
         messages.success(request, "Saved.")
         return redirect("profile")
@@ -52,11 +54,9 @@ def profile(request: HttpRequest) -> HttpResponse:
 def theme(request: HttpRequest) -> HttpResponse:
     """Change the theme from the frame's button."""
     chosen = request.POST.get("theme", "")
-    user = request.user
-    if chosen in User.Theme.values:
-        services.update_profile(
-            user=user, name=user.name, time_zone=user.time_zone, theme=chosen, shortcuts_on=user.shortcuts_on
-        )
+    if chosen not in User.Theme.values:
+        raise BadRequest("There is no such theme.")
+    services.update_profile(user=request.user, theme=chosen)
     return redirect(_safe(request, request.POST.get("next", "")) or "/")
 
 
@@ -75,10 +75,10 @@ def invitation_accept(request: HttpRequest, secret: str) -> HttpResponse:
     except services.InvitationProblem as problem:
         return render(request, "teams/invitation_problem.html", {"problem": str(problem)}, status=410)
     if request.method == "POST":
-        request.session[SESSION_KEY] = secret
-        known = User.objects.filter(email=invitation.email).exists()
-        back = request.get_full_path()
-        return redirect(f"/accounts/login/?next={back}" if known else "account_signup")
+        entrance.remember_invitation(request, secret)
+        if User.objects.filter(email=invitation.email).exists():
+            return redirect_to_login(request.get_full_path())
+        return redirect("account_signup")
     return render(request, "teams/invitation_accept.html", {"invitation": invitation})
 
 

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from teams import access, services
 from teams.forms import ApiKeyForm, LessonSwitchesForm, ProjectSettingsForm, ServiceForm
-from teams.models import BankAssignment, Project
+from teams.models import ApiKey, BankAssignment, Project, Service
 from teams.permissions import Permission
 
 
@@ -34,32 +34,63 @@ def project_settings(request: HttpRequest, key: str) -> HttpResponse:
     return redirect("project_settings", key)
 
 
-def _page(request: HttpRequest, project: Project, *, status: int = 200, **extra: Any) -> HttpResponse:
+def _page(
+    request: HttpRequest,
+    project: Project,
+    *,
+    status: int = 200,
+    typed: tuple[Service, ServiceForm] | None = None,
+    **extra: Any,
+) -> HttpResponse:
+    """Render the settings; ``typed`` is the service whose form comes back with what was typed."""
     assignments = project.bank_assignments.select_related("bank")
     limits = {assignment.access for assignment in assignments if assignment.bank.kind == "shared"}
     readers = BankAssignment.objects.filter(
         bank__assignments__project=project, bank__assignments__access="own", access="read"
     ).select_related("project")
+    can_manage = Permission.PROJECT_MANAGE in access.permissions_for(request.user, project.team)
     context = {
         "project": project,
         "team": project.team,
-        "can_manage": Permission.PROJECT_MANAGE in access.permissions_for(request.user, project.team),
+        "can_manage": can_manage,
         "form": ProjectSettingsForm(instance=project),
         "lessons_form": LessonSwitchesForm(instance=project),
         "platform_allows_use": BankAssignment.Access.READ in limits,
         "platform_allows_contribute": BankAssignment.Access.CONTRIBUTE in limits,
         "reads": [a.bank.name for a in assignments if a.access == "read" and a.bank.kind == "private"],
         "readers": [assignment.project.name for assignment in readers],
-        "services": project.services.all(),
-        "service_form": ServiceForm(),
-        "keys": project.api_keys.select_related("created_by").order_by("revoked_at", "-created_at"),
-        "key_form": ApiKeyForm(),
+        "services": _service_rows(project, typed),
+        "service_form": ServiceForm(auto_id="new_service_%s"),
+        "keys": _keys(project) if can_manage else [],
+        "key_form": ApiKeyForm(auto_id="new_key_%s"),
         "tokens_a_minute": settings.GROQ_TPM_BUDGET,
         "guided_below": settings.GUIDED_BELOW_TPM,
         "llm": settings.LLM,
         "memory": settings.MEMORY,
     }
     return render(request, "teams/project_settings.html", context | extra, status=status)
+
+
+def _service_rows(project: Project, typed: tuple[Service, ServiceForm] | None) -> list[tuple[Service, ServiceForm]]:
+    """Return each service with its form."""
+    rows = []
+    for number, service in enumerate(project.services.all(), 1):
+        if typed and typed[0].pk == service.pk:
+            form = typed[1]
+        else:
+            form = ServiceForm(initial={"name": service.name, "aliases": ", ".join(service.aliases)})
+        form.auto_id = f"service_{number}_%s"
+        rows.append((service, form))
+    return rows
+
+
+def _keys(project: Project) -> list[ApiKey]:
+    """Return the project's keys, those that work first, each with whether its maker is still a member."""
+    keys = list(project.api_keys.select_related("created_by").order_by("-created_at"))
+    members = set(project.team.memberships.filter(left_at=None).values_list("user_id", flat=True))
+    for key in keys:
+        key.maker_left = key.created_by_id not in members  # type: ignore[attr-defined]
+    return sorted(keys, key=lambda key: key.revoked_at is not None)
 
 
 @require_POST
@@ -78,13 +109,13 @@ def project_lessons(request: HttpRequest, key: str) -> HttpResponse:
 def service_create(request: HttpRequest, key: str) -> HttpResponse:
     """Add a service that alerts may name."""
     project = access.get_project(request.user, key, Permission.PROJECT_MANAGE)
-    form = ServiceForm(request.POST)
+    form = ServiceForm(request.POST, auto_id="new_service_%s")
     if not form.is_valid():
         return _page(request, project, status=400, service_form=form)
     try:
         services.create_service(project=project, by=request.user, **form.cleaned_data)
-    except ValidationError:
-        form.add_error("name", "The project has a service of this name.")
+    except ValidationError as refusal:
+        form.add_error("name", refusal.messages)
         return _page(request, project, status=400, service_form=form)
     return redirect(f"{reverse('project_settings', args=[key])}#services")
 
@@ -98,11 +129,12 @@ def service_change(request: HttpRequest, key: str, service: uuid.UUID) -> HttpRe
     )
     form = ServiceForm(request.POST)
     if not form.is_valid():
-        return _page(request, project, status=400, service_problem="A service needs a name.")
+        problem = " ".join(message for messages in form.errors.values() for message in messages)
+        return _page(request, project, status=400, typed=(found, form), service_problem=problem)
     try:
         services.update_service(service=found, by=request.user, **form.cleaned_data)
-    except ValidationError:
-        return _page(request, project, status=400, service_problem="The project has a service of this name.")
+    except ValidationError as refusal:
+        return _page(request, project, status=400, typed=(found, form), service_problem=" ".join(refusal.messages))
     messages.success(request, "Saved.")
     return redirect(f"{reverse('project_settings', args=[key])}#services")
 
@@ -112,7 +144,7 @@ def service_change(request: HttpRequest, key: str, service: uuid.UUID) -> HttpRe
 def key_create(request: HttpRequest, key: str) -> HttpResponse:
     """Make an API key; its text is shown once, on the page that answers."""
     project = access.get_project(request.user, key, Permission.PROJECT_MANAGE)
-    form = ApiKeyForm(request.POST)
+    form = ApiKeyForm(request.POST, auto_id="new_key_%s")
     if not form.is_valid():
         return _page(request, project, status=400, key_form=form)
     made, secret = services.make_api_key(project=project, by=request.user, **form.cleaned_data)
