@@ -28,7 +28,7 @@ import numpy
 from incidents.memory.words import common_words, is_word, stems
 from incidents.models.investigation import MatchStrength
 from incidents.reading.facts import AlertFacts, read_facts
-from incidents.reading.text import signature, without_labels
+from incidents.reading.text import clean, signature, without_labels
 from oncall.clients.embedded.embedding import Vectors, embed
 
 COVERAGE, AMOUNT, SENTENCES, MARGIN, BASE = 8.0, 1.7, 4.5, 6.0, -7.0
@@ -77,7 +77,7 @@ class AlertText:
     @cached_property
     def compared(self) -> str:
         """The part that says what failed."""
-        said = without_labels(self.text)
+        said = without_labels(clean(self.text))
         if len(said) > ALERT_CHARACTERS:
             said = "\n".join((self.facts.title, *self.facts.error_signatures, said))[:ALERT_CHARACTERS]
         return _without_names(said, self.facts.service, self.facts.environment)

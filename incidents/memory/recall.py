@@ -19,6 +19,7 @@ from incidents.memory.words import stems
 from incidents.models import Evidence, Incident, MemoryRecord, MemoryRecordRevision
 from incidents.models.investigation import MatchStrength, MemoryWord
 from incidents.reading.facts import AlertFacts
+from incidents.reading.text import clean
 from oncall.clients.memory import Memory, MemoryFailure
 from teams.models import Bank, Project
 
@@ -173,7 +174,7 @@ def recalled_ids(memory: Memory, bank: Bank, kinds: Collection[Kind], queries: S
 
 def _usable(queries: Sequence[str]) -> list[str]:
     """Return the queries that hold a word; a memory server refuses one of nothing but punctuation."""
-    cut = dict.fromkeys(query.replace("\x00", " ")[:QUERY_CHARACTERS].strip() for query in queries)
+    cut = dict.fromkeys(clean(query)[:QUERY_CHARACTERS].strip() for query in queries)
     return [query for query in cut if stems(query)][:QUERIES_AT_MOST]
 
 
