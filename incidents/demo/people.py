@@ -24,7 +24,7 @@ class Person:
 PEOPLE = [
     Person("priya", "Priya Lindqvist", (("discovery", "responder"),)),
     Person("ines", "Ines Okafor", (("discovery", "admin"),)),
-    Person("jonas", "Jonas Abara", (("discovery", "responder"),), signs_in=False),
+    Person("jonas", "Jonas Abara", (("discovery", "responder"),)),
     Person("mei", "Mei Castellan", (("discovery", "viewer"),)),
     Person("tomasz", "Tomasz Wren", (("discovery", "responder"),), left=("discovery",), signs_in=False),
     Person("dario", "Dario Fenn", (("payments", "admin"),)),

@@ -1,0 +1,149 @@
+"""The whole product as a stranger starts it: one command, real workers, example data, a real browser."""
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+ROOT = Path(__file__).parents[2]
+START_SECONDS = 90
+
+
+@dataclass
+class Site:
+    """A running product. ``data`` is where it keeps its database."""
+
+    url: str
+    data: Path
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def manage(self, *arguments: str, stdin: str = "") -> str:
+        """Return what a management command prints."""
+        run = subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            cwd=ROOT,
+            env=environment(self.data),
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return run.stdout
+
+
+def environment(data: Path) -> dict[str, str]:
+    """Return a stranger's environment: nothing set but where the data goes."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    return {**kept, "ONCALL_PROFILE": "local", "ONCALL_DATA_DIR": str(data)}
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Start everything, and end it with Ctrl-C."""
+    data = tmp_path_factory.mktemp("site")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    log = data / "serve.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "manage.py", "serve", "--port", str(port)],
+            cwd=ROOT,
+            env=environment(data),
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    site = Site(f"http://localhost:{port}", data, process, log)
+    try:
+        _wait_until_up(site)
+        yield site
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=15)
+
+
+def _wait_until_up(site: Site) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        if site.process.poll() is not None:
+            pytest.fail(f"serve ended:\n{site.log.read_text()}")
+        with contextlib.suppress(urllib.error.URLError, OSError):
+            if urllib.request.urlopen(f"{site.url}/healthz", timeout=1).status == 200:
+                return
+        time.sleep(0.2)
+    pytest.fail(f"serve did not start:\n{site.log.read_text()}")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """The system's own Chromium."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"),
+            args=["--headless=new", "--no-sandbox", "--disable-background-networking"],
+        )
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Visitor:
+    """A person at a browser; whatever the console complains about is kept."""
+
+    page: Page
+    site: Site
+    complaints: list[str] = field(default_factory=list)
+
+    def open(self, path: str) -> None:
+        """Go to a page of the site."""
+        self.page.goto(self.site.url + path)
+
+    def text(self) -> str:
+        """Return what the page's main part says."""
+        return self.page.locator("main").inner_text()
+
+
+SignIn = Callable[..., Visitor]
+
+
+@pytest.fixture
+def sign_in(site: Site, browser: Browser) -> Iterator[SignIn]:
+    """Return a function that opens a browser of its own and signs an example person in by their button."""
+    contexts = []
+    visitors: list[Visitor] = []
+
+    def open_browser(key: str | None, *, width: int = 1440, javascript: bool = True, theme: str = "light") -> Visitor:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900},
+            java_script_enabled=javascript,
+            color_scheme=theme,  # type: ignore[arg-type]
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(15_000)
+        visitor = Visitor(page, site)
+        page.on("console", lambda m: visitor.complaints.append(m.text) if m.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: visitor.complaints.append(str(error)))
+        visitors.append(visitor)
+        if key:
+            visitor.open("/accounts/login/")
+            page.click(f"button[value='{key}@example.com']")
+        return visitor
+
+    yield open_browser
+    for context in contexts:
+        context.close()
+    assert [complaint for visitor in visitors for complaint in visitor.complaints] == []
