@@ -46,7 +46,7 @@ SIGNATURE_STEMS = 3
 TELLING_SIGNS = 3
 # Symptoms that go with every second failure do not contradict one another.
 VAGUE_SYMPTOMS = frozenset({"timeout", "server errors", "high latency"})
-# A long alert is compared by its head and its error lines; what stands in a log between them belongs to other things.
+# A long alert is compared by its error lines, its head and its end; what a log says between belongs to other things.
 ALERT_CHARACTERS = 1500
 ALERT_STEMS = 60
 MEMORY_CHARACTERS = 6000
@@ -79,7 +79,9 @@ class AlertText:
         """The part that says what failed."""
         said = without_labels(clean(self.text))
         if len(said) > ALERT_CHARACTERS:
-            said = "\n".join((self.facts.title, *self.facts.error_signatures, said))[:ALERT_CHARACTERS]
+            third = ALERT_CHARACTERS // 3
+            errors = "\n".join((self.facts.title, *self.facts.error_signatures))[:third]
+            said = "\n".join((errors, said[:third], said[-third:]))
         return _without_names(said, self.facts.service, self.facts.environment)
 
     @cached_property

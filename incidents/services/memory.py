@@ -7,12 +7,15 @@ from django.db import transaction
 from django.utils import timezone
 
 from incidents.memory import records, sync
+from incidents.memory.recall import BoundRecall, Recalled
 from incidents.models import MemoryRecord
-from incidents.services import timeline
+from incidents.reading.facts import read_facts
+from incidents.reading.redaction import redact
+from incidents.services import incidents, timeline
 from oncall.clients.memory import get_memory
 from oncall.clients.queue import publish
 from teams import access, audit
-from teams.models import User
+from teams.models import Project, User
 from teams.permissions import Permission
 
 SYNC_TASK = "incidents.sync_record"
@@ -27,6 +30,30 @@ class Forgotten:
 
     record: MemoryRecord
     already_saved: bool
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What memory gives for a text, bank by bank."""
+
+    own: Recalled
+    failed_attempts: Recalled
+    same_team: list[Recalled]
+    shared: Recalled
+
+
+def recall(*, project: Project, text: str) -> Answer:
+    """Return what an alert of this text would recall, and how the gate judges it. Writes nothing."""
+    text = redact(text)
+    facts = read_facts(text, services=incidents.known_services(project))
+    bound = BoundRecall(project=project, memory=get_memory(), alert_text=text, facts=facts, exclude_incident=None)
+    queries = [text, *facts.error_signatures[:1]]
+    return Answer(
+        own=bound.own(queries),
+        failed_attempts=bound.failed_attempts(queries),
+        same_team=bound.same_team(queries),
+        shared=bound.shared(queries),
+    )
 
 
 def sync_record(record_id: int) -> None:
