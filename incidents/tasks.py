@@ -1,4 +1,4 @@
-"""What a worker does: each task loads by id and makes one call. The rows are the queue's truth, the ids only a nudge."""
+"""What a worker does: each task loads by id and makes one call. The rows are the queue's truth."""
 
 from celery import shared_task
 

@@ -46,12 +46,12 @@ class Channel(filesystem.Channel):
     def _unreadable(self) -> Path:
         return self._messages.with_name("unreadable")
 
-    def _put(self, queue: str, payload: Any, **kwargs: Any) -> None:
+    def _put(self, queue: str, payload: Any, **kwargs: Any) -> None:  # type: ignore[override]
         """Write the message beside the folder, then let it appear whole."""
         name = f"{time.time_ns()}_{uuid.uuid4().hex}.{queue}.msg"
         _write(self._messages / name, dumps(payload), self._claimed)
 
-    def _get(self, queue: str) -> Any:
+    def _get(self, queue: str, timeout: float | None = None) -> Any:
         """Return the oldest message of the queue; Empty when there is none."""
         for path in sorted(self._messages.glob(f"*.{queue}.msg")):
             claimed = self._claimed / path.name
@@ -78,20 +78,20 @@ class Channel(filesystem.Channel):
             path.unlink(missing_ok=True)
         return len(found)
 
-    def get_table(self, exchange: str) -> list[exchange_queue_t]:
+    def get_table(self, exchange: str) -> list[exchange_queue_t]:  # type: ignore[override]
         """Return the queues that are bound to the exchange."""
         try:
-            rows = loads(self._exchange_file(exchange).read_text())
+            rows = loads(self._exchange_file(exchange).read_text())  # type: ignore[attr-defined]
         except FileNotFoundError:
             return []
         return [exchange_queue_t(*row) for row in rows]
 
-    def _queue_bind(self, exchange: str, routing_key: str, pattern: str, queue: str) -> None:
+    def _queue_bind(self, exchange: str, routing_key: str | None, pattern: str | None, queue: str | None) -> None:
         row = exchange_queue_t(routing_key or "", pattern or "", queue or "")
         with self._alone(exchange):
             rows = self.get_table(exchange)
             if row not in rows:
-                _write(self._exchange_file(exchange), dumps([row, *rows]), self._claimed)
+                _write(self._exchange_file(exchange), dumps([row, *rows]), self._claimed)  # type: ignore[attr-defined]
 
     @contextlib.contextmanager
     def _alone(self, exchange: str) -> Iterator[None]:

@@ -1,6 +1,7 @@
 """Alerts in, from machines."""
 
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any
 
 from django.conf import settings
 from rest_framework import status
@@ -29,7 +30,7 @@ class AlertCreate(APIView):
     """
 
     authentication_classes = [ApiKeyAuthentication]
-    parser_classes: ClassVar[list[type[BaseParser]]] = []
+    parser_classes: Sequence[type[BaseParser]] = ()
 
     def post(self, request: Request) -> Response:
         """Return 202 with the delivery, the incident, and ``new`` or ``repeat``."""

@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from incidents.api.incidents import get_incident
+from incidents.api.incidents import actor, get_incident
 from incidents.api.shapes import diagnosis_shape, investigation_shape, question_shape, step_shape
 from incidents.models import Evidence, MemoryRecordRevision, Step
 from teams import access
@@ -32,7 +32,7 @@ class InvestigationDetail(APIView):
         incident = get_incident(request, key, number, Permission.INCIDENT_VIEW)
         found = access.get_object(
             incident.investigations.select_related("incident__project__team"),
-            request.user,
+            actor(request),
             Permission.INCIDENT_VIEW,
             public_id=investigation,
         )

@@ -13,8 +13,8 @@ class Unreadable(Exception):
 class NormalAlert:
     """One notification: ``text`` is everything that people and models may read of it, not yet redacted.
 
-    ``dedup_key`` is the sender's own name for the problem, "" where it has none. ``labels`` are the sender's fields, from
-    which facts may be read. ``started_at`` is None where the sender does not say.
+    ``dedup_key`` is the sender's own name for the problem, "" where it has none. ``labels`` are the sender's fields,
+    from which facts may be read. ``started_at`` is None where the sender does not say.
     """
 
     text: str

@@ -6,6 +6,7 @@ and addresses are no credentials and stay: an incident is read by them.
 """
 
 import re
+from functools import partial
 from typing import Any
 
 _VALUE = r"[^\s\"'`,;&<>()\[\]{}]+"
@@ -101,11 +102,11 @@ def redact(text: str) -> str:
     if len(text) > _PIECE:
         return "".join(redact(text[start : start + _PIECE]) for start in range(0, len(text), _PIECE))
     for kind, pattern, keep in _PATTERNS:
-        text = pattern.sub(lambda match, kind=kind, keep=keep: _replacement(match, kind, keep), text)
+        text = pattern.sub(partial(_replacement, kind=kind, keep=keep), text)
     return text
 
 
-def _replacement(match: re.Match[str], kind: str, keep: str) -> str:
+def _replacement(match: re.Match[str], *, kind: str, keep: str) -> str:
     kept = match.group("keep") if keep else ""
     value = match.group()[len(kept) :].strip("\"'")
     if keep and _HARMLESS.match(value):

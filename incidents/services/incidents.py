@@ -186,7 +186,7 @@ def correct(*, incident: Incident, by: User, **changes: Any) -> None:
     marks = {f"{name}_by": by for name in changed}
     Incident.objects.filter(pk=incident.pk).update(**changed, **marks)
     audit.record("incident.correct", by=by, on=incident, team=incident.project.team, before=before, after=after)
-    words = {name: str(value or "not known") for name, value in changed.items()}
+    words: dict[str, Any] = {name: str(value or "not known") for name, value in changed.items()}
     timeline.add(incident=incident, kind=Kind.CORRECTED, by=by, **words)
 
 

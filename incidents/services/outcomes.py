@@ -407,7 +407,7 @@ def reopen(*, incident: Incident, by: User, held: bool | None) -> Changed:
             _remember_outcome(outcome, by=by, replaces=outcome)
         word = {True: "held", False: "did not hold", None: "not known"}[held]
         audit.record("incident.reopen", by=by, on=incident, team=incident.project.team, after={"fix": word})
-        said = {"fix": f"the fix {word}"} if outcome and held is not None else {}
+        said: dict[str, Any] = {"fix": f"the fix {word}"} if outcome and held is not None else {}
         timeline.add(incident=incident, kind=IncidentEvent.Kind.REOPENED, by=by, **said)
     return Changed(incident)
 

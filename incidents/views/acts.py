@@ -8,7 +8,7 @@ from functools import wraps
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
@@ -22,8 +22,9 @@ from incidents.views.incidents import attempt_form, get_incident, outcome_form, 
 from teams import access
 from teams.models import User
 from teams.permissions import Permission
+from teams.requests import PersonRequest
 
-Act = Callable[[HttpRequest, Incident], HttpResponse]
+Act = Callable[[PersonRequest, Incident], HttpResponse]
 
 # Fields that hold what a person wrote, as opposed to what they chose.
 # The names of the fields of questions start with this; the question's id follows.
@@ -36,7 +37,7 @@ def act(view: Act) -> Callable[..., HttpResponse]:
 
     @require_POST
     @wraps(view)
-    def wrapped(request: HttpRequest, key: str, number: int) -> HttpResponse:
+    def wrapped(request: PersonRequest, key: str, number: int) -> HttpResponse:
         incident = get_incident(request, key, number, Permission.INCIDENT_WORK)
         try:
             return view(request, incident)
@@ -48,26 +49,26 @@ def act(view: Act) -> Callable[..., HttpResponse]:
     return wrapped
 
 
-def _written(request: HttpRequest) -> str:
+def _written(request: PersonRequest) -> str:
     """Return what the person typed into the form, so that it can be kept as a note."""
     names = [name for name in request.POST if name in _WRITTEN or name.startswith(ANSWER)]
     return "\n".join(text for name in names if (text := request.POST[name].strip()))
 
 
-def _invalid(request: HttpRequest, incident: Incident, form: Any, head: str = "Not saved.") -> HttpResponse:
+def _invalid(request: PersonRequest, incident: Incident, form: Any, head: str = "Not saved.") -> HttpResponse:
     text = " ".join(error for errors in form.errors.values() for error in errors)
     return render_incident(request, incident, status=400, problem={"head": head, "text": text})
 
 
 @act
-def incident_acknowledge(request: HttpRequest, incident: Incident) -> HttpResponse:
+def incident_acknowledge(request: PersonRequest, incident: Incident) -> HttpResponse:
     """Say that somebody is on it."""
     incidents.acknowledge(incident=incident, by=request.user)
     return redirect(incident)
 
 
 @act
-def incident_assign(request: HttpRequest, incident: Incident) -> HttpResponse:
+def incident_assign(request: PersonRequest, incident: Incident) -> HttpResponse:
     """Hand over, or take it."""
     form = AssignForm(request.POST)
     if not form.is_valid():
@@ -81,7 +82,7 @@ def incident_assign(request: HttpRequest, incident: Incident) -> HttpResponse:
 
 
 @act
-def incident_correct(request: HttpRequest, incident: Incident) -> HttpResponse:
+def incident_correct(request: PersonRequest, incident: Incident) -> HttpResponse:
     """Set severity, or service and environment, as the person knows them; it survives every repeat."""
     form = CorrectForm(request.POST, project=incident.project)
     if not form.is_valid():
@@ -97,7 +98,7 @@ def incident_correct(request: HttpRequest, incident: Incident) -> HttpResponse:
 
 
 @act
-def note_add(request: HttpRequest, incident: Incident) -> HttpResponse:
+def note_add(request: PersonRequest, incident: Incident) -> HttpResponse:
     """Add a note to the timeline."""
     form = NoteForm(request.POST)
     if not form.is_valid():
@@ -107,7 +108,7 @@ def note_add(request: HttpRequest, incident: Incident) -> HttpResponse:
 
 
 @act
-def system_text_add(request: HttpRequest, incident: Incident) -> HttpResponse:
+def system_text_add(request: PersonRequest, incident: Incident) -> HttpResponse:
     """Add more from the system: it counts as alert text."""
     form = SystemTextForm(request.POST)
     if not form.is_valid():
@@ -118,7 +119,7 @@ def system_text_add(request: HttpRequest, incident: Incident) -> HttpResponse:
 
 
 @act
-def incident_close(request: HttpRequest, incident: Incident) -> HttpResponse:
+def incident_close(request: PersonRequest, incident: Incident) -> HttpResponse:
     """Close without a fix; nothing is retained."""
     form = CloseForm(request.POST)
     if not form.is_valid():
@@ -133,7 +134,7 @@ def incident_close(request: HttpRequest, incident: Incident) -> HttpResponse:
     return redirect(incident)
 
 
-def _named_incident(request: HttpRequest, incident: Incident, name: str) -> Incident | None:
+def _named_incident(request: PersonRequest, incident: Incident, name: str) -> Incident | None:
     number = name.strip().upper().removeprefix(f"{incident.project.key}-")
     if not number.isascii() or not number.isdigit() or len(number) > 9:
         return None
@@ -146,7 +147,7 @@ def _named_incident(request: HttpRequest, incident: Incident, name: str) -> Inci
 
 
 @act
-def incident_reopen(request: HttpRequest, incident: Incident) -> HttpResponse:
+def incident_reopen(request: PersonRequest, incident: Incident) -> HttpResponse:
     """Reopen by hand, and say whether the fix held."""
     form = ReopenForm(request.POST)
     if not form.is_valid():
@@ -156,7 +157,7 @@ def incident_reopen(request: HttpRequest, incident: Incident) -> HttpResponse:
 
 
 @act
-def outcome_record(request: HttpRequest, incident: Incident) -> HttpResponse:
+def outcome_record(request: PersonRequest, incident: Incident) -> HttpResponse:
     """Save the verified outcome; or confirm a cited fix, write it down later, or correct what was saved."""
     page = IncidentPage(incident, request.user)
     if request.POST.get("act") == "later":
@@ -189,7 +190,7 @@ def outcome_record(request: HttpRequest, incident: Incident) -> HttpResponse:
     return redirect(f"{incident.get_absolute_url()}#saved")
 
 
-def _confirm_again(request: HttpRequest, page: IncidentPage) -> HttpResponse:
+def _confirm_again(request: PersonRequest, page: IncidentPage) -> HttpResponse:
     card = next((card for card in page.cards if card.evidence.ref == request.POST.get("confirm")), None)
     if card is None or card.record.fix is None or card.record.fix.project_id != page.incident.project_id:
         problem = {"head": "Not saved.", "text": "That record is not cited here, or stands for no fix of this project."}
@@ -202,7 +203,7 @@ def _confirm_again(request: HttpRequest, page: IncidentPage) -> HttpResponse:
 
 
 @act
-def attempt_record(request: HttpRequest, incident: Incident) -> HttpResponse:
+def attempt_record(request: PersonRequest, incident: Incident) -> HttpResponse:
     """Save a fix that was tried and failed."""
     page = IncidentPage(incident, request.user)
     form = attempt_form(page, request.POST)
@@ -222,7 +223,7 @@ def attempt_record(request: HttpRequest, incident: Incident) -> HttpResponse:
 
 
 @act
-def feedback_save(request: HttpRequest, incident: Incident) -> HttpResponse:
+def feedback_save(request: PersonRequest, incident: Incident) -> HttpResponse:
     """Rate the answers; a rating can be changed, and the correction reaches the bank."""
     form = FeedbackForm(request.POST)
     if not form.is_valid():
@@ -253,5 +254,5 @@ def _followed(page: IncidentPage, followed: str) -> dict[str, Any]:
     return {"followed": "something_else"}
 
 
-def _say_saved(request: HttpRequest, result: Any, sentence: str) -> None:
+def _say_saved(request: PersonRequest, result: Any, sentence: str) -> None:
     messages.success(request, "Already saved." if result.already_saved else sentence)

@@ -314,7 +314,8 @@ class IncidentPage:
     @property
     def matched(self) -> bool:
         """Whether memory matched; only then is it said what memory changed."""
-        return bool(self.investigation) and self.investigation.memory_word == Investigation.MemoryWord.MATCHED
+        word = self.investigation.memory_word if self.investigation else ""
+        return word == Investigation.MemoryWord.MATCHED
 
     @cached_property
     def cards(self) -> list[Card]:

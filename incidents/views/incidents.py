@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.paginator import Paginator
 from django.db.models import Count, Q, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -26,6 +26,7 @@ from incidents.views.verdict import verdict
 from teams import access
 from teams.models import Membership, Project, User
 from teams.permissions import Permission
+from teams.requests import PersonRequest
 
 PAGE_SIZE = 50
 TABS = {
@@ -63,7 +64,7 @@ class Bar:
 
 
 @require_GET
-def incident_list(request: HttpRequest) -> HttpResponse:
+def incident_list(request: PersonRequest) -> HttpResponse:
     """Show the incidents of the person's teams: by tab, project, pattern and words. Every view has an address."""
     visible = Incident.objects.visible_to(request.user)
     teams = {project.team for project in access.visible_projects(request.user).select_related("team")}
@@ -103,7 +104,7 @@ def incident_list(request: HttpRequest) -> HttpResponse:
 
 
 @require_http_methods(["GET", "POST"])
-def incident_new(request: HttpRequest) -> HttpResponse:
+def incident_new(request: PersonRequest) -> HttpResponse:
     """Paste an alert: it opens an incident or joins an open one, and is investigated."""
     projects = access.visible_projects(request.user, Permission.INCIDENT_WORK)
     example = EXAMPLES.get(request.GET.get("example", ""))
@@ -128,10 +129,12 @@ def incident_new(request: HttpRequest) -> HttpResponse:
         except deliveries.NotAccepted as error:
             form.add_error("text", str(error))
         else:
-            incident = delivery.incident
-            if "only" not in request.POST:
-                investigations.start(incident=incident, by=request.user)
-            return redirect(incident)
+            if delivery.incident is None:  # the paste says that something was resolved which nobody knows
+                form.add_error("text", "It says that something was resolved, and no incident here belongs to it.")
+            else:
+                if "only" not in request.POST:
+                    investigations.start(incident=delivery.incident, by=request.user)
+                return redirect(delivery.incident)
     return render(
         request,
         "incidents/incident_new.html",
@@ -147,7 +150,7 @@ def incident_new(request: HttpRequest) -> HttpResponse:
     )
 
 
-def get_incident(request: HttpRequest, key: str, number: int, permission: Permission) -> Incident:
+def get_incident(request: PersonRequest, key: str, number: int, permission: Permission) -> Incident:
     """Return the incident that the person may see; 404 when it is not theirs, 403 without the permission."""
     return access.get_object(
         Incident.objects.select_related(
@@ -168,7 +171,7 @@ def get_incident(request: HttpRequest, key: str, number: int, permission: Permis
 
 
 @require_POST
-def first_steps_dismiss(request: HttpRequest) -> HttpResponse:
+def first_steps_dismiss(request: PersonRequest) -> HttpResponse:
     """Take the strip of three steps away for good."""
     User.objects.filter(pk=request.user.pk, first_steps_dismissed_at=None).update(
         first_steps_dismissed_at=timezone.now()
@@ -178,14 +181,19 @@ def first_steps_dismiss(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 @require_GET
-def incident_detail(request: HttpRequest, key: str, number: int) -> HttpResponse:
+def incident_detail(request: PersonRequest, key: str, number: int) -> HttpResponse:
     """Show the incident."""
     incident = get_incident(request, key, number, Permission.INCIDENT_VIEW)
     return render_incident(request, incident)
 
 
 def render_incident(
-    request: HttpRequest, incident: Incident, *, status: int = 200, problem: dict[str, str] | None = None, **forms: Any
+    request: PersonRequest,
+    incident: Incident,
+    *,
+    status: int = 200,
+    problem: dict[str, str] | None = None,
+    **forms: Any,
 ) -> HttpResponse:
     """Render the incident's page; a form that failed comes back with what was typed."""
     page = IncidentPage(incident, request.user)
@@ -202,7 +210,7 @@ def render_incident(
 
 @never_cache
 @require_GET
-def incident_live(request: HttpRequest, key: str, number: int) -> HttpResponse:
+def incident_live(request: PersonRequest, key: str, number: int) -> HttpResponse:
     """Return the parts that change while an investigation runs; 204 when nothing changed since ``seen``."""
     incident = get_incident(request, key, number, Permission.INCIDENT_VIEW)
     if request.GET.get("seen") == str(incident.version):
@@ -212,7 +220,7 @@ def incident_live(request: HttpRequest, key: str, number: int) -> HttpResponse:
 
 @never_cache
 @require_GET
-def incident_saved(request: HttpRequest, key: str, number: int) -> HttpResponse:
+def incident_saved(request: PersonRequest, key: str, number: int) -> HttpResponse:
     """Return what was saved from the incident and how far it is; 204 when nothing changed since ``seen``."""
     incident = get_incident(request, key, number, Permission.INCIDENT_VIEW)
     page = IncidentPage(incident, request.user)
@@ -224,7 +232,7 @@ def incident_saved(request: HttpRequest, key: str, number: int) -> HttpResponse:
 
 
 @require_GET
-def delivery_body(request: HttpRequest, key: str, number: int, delivery: Any) -> HttpResponse:
+def delivery_body(request: PersonRequest, key: str, number: int, delivery: Any) -> HttpResponse:
     """Return a body as it was received, as a plain download: it is hostile text."""
     incident = get_incident(request, key, number, Permission.INCIDENT_VIEW)
     received = access.get_object(
@@ -257,7 +265,7 @@ def attempt_form(page: IncidentPage, data: Any = None) -> AttemptForm:
     return AttemptForm(data, project=page.incident.project, followable=page.followable)
 
 
-def _context(request: HttpRequest, page: IncidentPage) -> dict[str, Any]:
+def _context(request: PersonRequest, page: IncidentPage) -> dict[str, Any]:
     incident = page.incident
     permissions = access.permissions_for(request.user, incident.project.team)
     rated = [d for d in page.diagnoses.values() if d.my_rating is not None]  # type: ignore[attr-defined]
@@ -298,13 +306,14 @@ def _answers_line(page: IncidentPage) -> str:
     if len(ended) < len(page.diagnoses):
         return f"{len(ended)} of {len(page.diagnoses)} ready"
     word = page.investigation.memory_word if page.investigation else ""
-    return {
+    said: dict[str, str] = {
         MemoryWord.MATCHED: page.changed,
         MemoryWord.NO_MATCH: "Memory supports neither cause.",
         MemoryWord.EMPTY: "Memory had nothing to add.",
         MemoryWord.UNAVAILABLE: "Memory could not be read.",
         MemoryWord.OFF: "Memory is off for this project.",
-    }.get(word, "")
+    }
+    return said.get(word, "")
 
 
 _STEP_STATES = {
@@ -416,7 +425,7 @@ FILTERS = {
 }
 
 
-def _filtered(incidents: Any, request: HttpRequest, *, but: str = "") -> Any:
+def _filtered(incidents: Any, request: PersonRequest, *, but: str = "") -> Any:
     for name, column in FILTERS.items():
         value = request.GET.get(name)
         if value and name != but:
@@ -425,9 +434,9 @@ def _filtered(incidents: Any, request: HttpRequest, *, but: str = "") -> Any:
     return incidents.search(query) if query else incidents
 
 
-def _facets(incidents: Any, tab: str, request: HttpRequest) -> list[dict[str, Any]]:
+def _facets(incidents: Any, tab: str, request: PersonRequest) -> list[dict[str, Any]]:
     """Return each facet with its values, what choosing one would show, and the address that chooses or removes it."""
-    titles = [
+    titles: list[tuple[str, str, Any]] = [
         ("pattern", "Memory said", Pattern.choices),
         ("memory", "", [(MemoryWord.UNAVAILABLE, "Memory unavailable")]),
         ("severity", "Severity", Incident.Severity.choices),
@@ -454,7 +463,7 @@ def _facets(incidents: Any, tab: str, request: HttpRequest) -> list[dict[str, An
     return facets
 
 
-def _href(request: HttpRequest, **changes: str) -> str:
+def _href(request: PersonRequest, **changes: str) -> str:
     query = request.GET.copy()
     query.pop("page", None)
     for name, value in changes.items():

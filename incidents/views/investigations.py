@@ -1,9 +1,9 @@
 """Start, answer and cancel an investigation; show exactly what a model call sent."""
 
-import uuid
+from uuid import UUID
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET
 
@@ -14,17 +14,18 @@ from incidents.views.acts import ANSWER, act
 from incidents.views.incidents import get_incident
 from teams import access
 from teams.permissions import Permission
+from teams.requests import PersonRequest
 
 
 @act
-def investigation_start(request: HttpRequest, incident: Incident) -> HttpResponse:
+def investigation_start(request: PersonRequest, incident: Incident) -> HttpResponse:
     """Start an investigation, or land on the one that runs."""
     investigations.start(incident=incident, by=request.user)
     return redirect(incident)
 
 
 @act
-def investigation_answer(request: HttpRequest, incident: Incident) -> HttpResponse:
+def investigation_answer(request: PersonRequest, incident: Incident) -> HttpResponse:
     """Answer its questions, or go on without answers; the first of several people wins."""
     investigation = access.get_object(
         incident.investigations.all(),
@@ -35,10 +36,10 @@ def investigation_answer(request: HttpRequest, incident: Incident) -> HttpRespon
     if "go_on" in request.POST:
         investigations.go_on_without_answers(investigation=investigation, by=request.user)
         return redirect(incident)
-    answers = {
-        name.removeprefix(ANSWER): value.strip()
-        for name, value in request.POST.items()
-        if name.startswith(ANSWER) and value.strip()
+    answers: dict[UUID | str, str] = {
+        name.removeprefix(ANSWER): request.POST[name].strip()
+        for name in request.POST
+        if name.startswith(ANSWER) and request.POST[name].strip()
     }
     if not answers:
         messages.warning(request, "Answer one question, or go on without answers.")
@@ -48,7 +49,7 @@ def investigation_answer(request: HttpRequest, incident: Incident) -> HttpRespon
 
 
 @act
-def investigation_cancel(request: HttpRequest, incident: Incident) -> HttpResponse:
+def investigation_cancel(request: PersonRequest, incident: Incident) -> HttpResponse:
     """Stop the investigation that runs; what it found stays."""
     investigation = incident.latest_investigation
     if investigation is None or not investigation.is_active:
@@ -58,7 +59,7 @@ def investigation_cancel(request: HttpRequest, incident: Incident) -> HttpRespon
 
 
 @require_GET
-def step_sent(request: HttpRequest, key: str, number: int, step: uuid.UUID) -> HttpResponse:
+def step_sent(request: PersonRequest, key: str, number: int, step: UUID) -> HttpResponse:
     """Show one model call: the messages in order, what came back, and what the rules changed."""
     incident = get_incident(request, key, number, Permission.INCIDENT_VIEW)
     found = access.get_object(
@@ -78,8 +79,8 @@ def step_sent(request: HttpRequest, key: str, number: int, step: uuid.UUID) -> H
     return render(request, "incidents/step_sent.html", context)
 
 
-def _uuid(text: str) -> uuid.UUID | None:
+def _uuid(text: str) -> UUID | None:
     try:
-        return uuid.UUID(text)
+        return UUID(text)
     except ValueError:
         return None

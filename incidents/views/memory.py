@@ -4,7 +4,7 @@ import uuid
 
 from django.core.paginator import Paginator
 from django.db.models import Count, OuterRef, Q, Subquery
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods
 
@@ -14,12 +14,13 @@ from incidents.services import memory
 from teams import access
 from teams.models import BankAssignment, Membership
 from teams.permissions import Permission
+from teams.requests import PersonRequest
 
 PAGE_SIZE = 50
 
 
 @require_GET
-def memory_list(request: HttpRequest) -> HttpResponse:
+def memory_list(request: PersonRequest) -> HttpResponse:
     """Show one project's records: kind, first line, state, track record, how often cited, when."""
     projects = list(access.visible_projects(request.user).annotate(records=Count("incidents__memory_records")))
     chosen = next((project for project in projects if project.key == request.GET.get("project")), None)
@@ -76,7 +77,7 @@ def _facet(records: object, column: str, choices: list[tuple[str, str]], chosen:
     ]
 
 
-def _get_record(request: HttpRequest, record: uuid.UUID, permission: Permission) -> MemoryRecord:
+def _get_record(request: PersonRequest, record: uuid.UUID, permission: Permission) -> MemoryRecord:
     return access.get_object(
         MemoryRecord.objects.select_related(
             "incident__project__team", "created_by", "forgotten_by", "fix", "outcome__verified_by", "bank"
@@ -88,7 +89,7 @@ def _get_record(request: HttpRequest, record: uuid.UUID, permission: Permission)
 
 
 @require_GET
-def memory_detail(request: HttpRequest, record: uuid.UUID) -> HttpResponse:
+def memory_detail(request: PersonRequest, record: uuid.UUID) -> HttpResponse:
     """Show a record: its text word for word, its revisions, where it was cited, its track record."""
     found = _get_record(request, record, Permission.MEMORY_VIEW)
     revisions = list(found.revisions.select_related("created_by").order_by("-number"))
@@ -123,7 +124,7 @@ def memory_detail(request: HttpRequest, record: uuid.UUID) -> HttpResponse:
 
 
 @require_http_methods(["GET", "POST"])
-def memory_forget(request: HttpRequest, record: uuid.UUID) -> HttpResponse:
+def memory_forget(request: PersonRequest, record: uuid.UUID) -> HttpResponse:
     """Ask once, then forget: the text goes, here and in the bank; a line stays that says who and when."""
     found = _get_record(request, record, Permission.MEMORY_MANAGE)
     if request.method == "POST":

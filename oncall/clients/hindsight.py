@@ -1,8 +1,8 @@
 """A Hindsight server, spoken to through ``hindsight-client``: the only file that imports it.
 
-The client keeps one session bound to one event loop, which breaks in threads, in a second ``asyncio.run`` and after a
-fork (there it hangs). So every call makes a client inside ``asyncio.run`` and closes it. Errors come from five unrelated
-families and may hold what was sent, so only their kind is passed on.
+The client keeps one session bound to one event loop, which breaks in threads, in a second ``asyncio.run`` and after
+a fork (there it hangs). So every call makes a client inside ``asyncio.run`` and closes it. Errors come from five
+unrelated families and may hold what was sent, so only their kind is passed on.
 """
 
 import asyncio
@@ -46,8 +46,8 @@ class HindsightMemory:
     def ensure_bank(self, bank_id: str) -> None:
         """Make the bank, or bring its settings to ours.
 
-        Chunks mode keeps the text as it is; without observations a forgotten document is really gone. Graph and temporal
-        retrieval bury the true match unless a reranker sorts their results.
+        Chunks mode keeps the text as it is; without observations a forgotten document is really gone. Graph and
+        temporal retrieval bury the true match unless a reranker sorts their results.
         """
         _check(bank_id)
         reranker = settings.HINDSIGHT_RERANKER
@@ -121,19 +121,22 @@ class HindsightMemory:
         _check(bank_id)
         offset = 0
         while True:
-            page = self._call(
-                OTHER_TIMEOUT,
-                lambda client, offset=offset: client.documents.list_documents(
-                    bank_id, limit=PAGE, offset=offset, _request_timeout=OTHER_TIMEOUT
-                ),
-                missing=None,
-            )
+            page = self._page(bank_id, offset)
             items = list(getattr(page, "items", None) or [])
             for item in items:
                 yield _stored(item)
             if len(items) < PAGE:
                 return
             offset += PAGE
+
+    def _page(self, bank_id: str, offset: int) -> Any:
+        return self._call(
+            OTHER_TIMEOUT,
+            lambda client: client.documents.list_documents(
+                bank_id, limit=PAGE, offset=offset, _request_timeout=OTHER_TIMEOUT
+            ),
+            missing=None,
+        )
 
     def delete_bank(self, bank_id: str) -> None:
         """Remove the bank with everything in it."""
@@ -171,7 +174,7 @@ class HindsightMemory:
             return asyncio.run(go())
         except Exception as error:  # five unrelated families: sorted by status and kind just below
             if _status(error) == 404 and "missing" in fallback:
-                return fallback["missing"]  # type: ignore[no-any-return]
+                return fallback["missing"]
             raise _translate(error) from None
 
 

@@ -15,10 +15,11 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from teams import access, entrance, services
 from teams.forms import ProfileForm
 from teams.models import User
+from teams.requests import PersonRequest
 
 
 @require_GET
-def home(request: HttpRequest) -> HttpResponse:
+def home(request: PersonRequest) -> HttpResponse:
     """Go to the incidents; somebody in no team gets a page that says what to do."""
     if access.roles(request.user):
         return redirect("incident_list")
@@ -38,7 +39,7 @@ def demo_login(request: HttpRequest) -> HttpResponse:
 
 
 @require_http_methods(["GET", "POST"])
-def profile(request: HttpRequest) -> HttpResponse:
+def profile(request: PersonRequest) -> HttpResponse:
     """Show and change what a person may change of themselves."""
     # A copy: a form writes what was typed to its instance, and the frame shows the person as they are.
     person = User.objects.get(pk=request.user.pk)
@@ -51,7 +52,7 @@ def profile(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-def theme(request: HttpRequest) -> HttpResponse:
+def theme(request: PersonRequest) -> HttpResponse:
     """Change the theme from the frame's button."""
     chosen = request.POST.get("theme", "")
     if chosen not in User.Theme.values:

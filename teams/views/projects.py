@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
@@ -16,11 +16,12 @@ from teams import access, services
 from teams.forms import ApiKeyForm, LessonSwitchesForm, ProjectSettingsForm, ServiceForm
 from teams.models import ApiKey, BankAssignment, Project, Service
 from teams.permissions import Permission
+from teams.requests import PersonRequest
 
 
 @never_cache
 @require_http_methods(["GET", "POST"])
-def project_settings(request: HttpRequest, key: str) -> HttpResponse:
+def project_settings(request: PersonRequest, key: str) -> HttpResponse:
     """Show how the project's investigations run; an admin can change it here."""
     needed = Permission.PROJECT_MANAGE if request.method == "POST" else Permission.TEAM_VIEW
     project = access.get_project(request.user, key, needed)
@@ -35,7 +36,7 @@ def project_settings(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def _page(
-    request: HttpRequest,
+    request: PersonRequest,
     project: Project,
     *,
     status: int = 200,
@@ -94,7 +95,7 @@ def _keys(project: Project) -> list[ApiKey]:
 
 
 @require_POST
-def project_lessons(request: HttpRequest, key: str) -> HttpResponse:
+def project_lessons(request: PersonRequest, key: str) -> HttpResponse:
     """Switch the use of shared lessons, and contributing to them, on or off."""
     project = access.get_project(request.user, key, Permission.PROJECT_MANAGE)
     form = LessonSwitchesForm(request.POST, instance=Project.objects.get(pk=project.pk))
@@ -106,7 +107,7 @@ def project_lessons(request: HttpRequest, key: str) -> HttpResponse:
 
 
 @require_POST
-def service_create(request: HttpRequest, key: str) -> HttpResponse:
+def service_create(request: PersonRequest, key: str) -> HttpResponse:
     """Add a service that alerts may name."""
     project = access.get_project(request.user, key, Permission.PROJECT_MANAGE)
     form = ServiceForm(request.POST, auto_id="new_service_%s")
@@ -121,7 +122,7 @@ def service_create(request: HttpRequest, key: str) -> HttpResponse:
 
 
 @require_POST
-def service_change(request: HttpRequest, key: str, service: uuid.UUID) -> HttpResponse:
+def service_change(request: PersonRequest, key: str, service: uuid.UUID) -> HttpResponse:
     """Rename a service or change its aliases."""
     project = access.get_project(request.user, key, Permission.PROJECT_MANAGE)
     found = access.get_object(
@@ -141,7 +142,7 @@ def service_change(request: HttpRequest, key: str, service: uuid.UUID) -> HttpRe
 
 @never_cache
 @require_POST
-def key_create(request: HttpRequest, key: str) -> HttpResponse:
+def key_create(request: PersonRequest, key: str) -> HttpResponse:
     """Make an API key; its text is shown once, on the page that answers."""
     project = access.get_project(request.user, key, Permission.PROJECT_MANAGE)
     form = ApiKeyForm(request.POST, auto_id="new_key_%s")
@@ -153,7 +154,7 @@ def key_create(request: HttpRequest, key: str) -> HttpResponse:
 
 
 @require_POST
-def key_revoke(request: HttpRequest, key: str, key_id: str) -> HttpResponse:
+def key_revoke(request: PersonRequest, key: str, key_id: str) -> HttpResponse:
     """End an API key."""
     project = access.get_project(request.user, key, Permission.PROJECT_MANAGE)
     found = access.get_object(

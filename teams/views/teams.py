@@ -5,7 +5,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -16,16 +16,17 @@ from teams import access, services
 from teams.forms import InviteForm, ProjectForm, RoleForm
 from teams.models import Membership, Team
 from teams.permissions import Permission
+from teams.requests import PersonRequest
 
 
 @never_cache
 @require_GET
-def team_detail(request: HttpRequest, slug: str) -> HttpResponse:
+def team_detail(request: PersonRequest, slug: str) -> HttpResponse:
     """Show the team; an admin can change it here."""
     return _page(request, access.get_team(request.user, slug, Permission.TEAM_VIEW))
 
 
-def _page(request: HttpRequest, team: Team, *, status: int = 200, **extra: Any) -> HttpResponse:
+def _page(request: PersonRequest, team: Team, *, status: int = 200, **extra: Any) -> HttpResponse:
     members = team.memberships.filter(left_at=None).select_related("user").order_by("user__name")
     can_manage = Permission.TEAM_MANAGE in access.permissions_for(request.user, team)
     invitations = team.invitations.filter(accepted_at=None, revoked_at=None, expires_at__gt=timezone.now())
@@ -44,7 +45,7 @@ def _page(request: HttpRequest, team: Team, *, status: int = 200, **extra: Any) 
 
 
 @require_POST
-def member_change(request: HttpRequest, slug: str, person: uuid.UUID) -> HttpResponse:
+def member_change(request: PersonRequest, slug: str, person: uuid.UUID) -> HttpResponse:
     """Give a member another role."""
     team = access.get_team(request.user, slug, Permission.TEAM_MANAGE)
     membership = _member(request, team, person)
@@ -60,7 +61,7 @@ def member_change(request: HttpRequest, slug: str, person: uuid.UUID) -> HttpRes
 
 
 @require_http_methods(["GET", "POST"])
-def member_remove(request: HttpRequest, slug: str, person: uuid.UUID) -> HttpResponse:
+def member_remove(request: PersonRequest, slug: str, person: uuid.UUID) -> HttpResponse:
     """Ask once, then end a membership."""
     team = access.get_team(request.user, slug, Permission.TEAM_MANAGE)
     membership = _member(request, team, person)
@@ -74,14 +75,14 @@ def member_remove(request: HttpRequest, slug: str, person: uuid.UUID) -> HttpRes
     return render(request, "teams/member_remove.html", {"team": team, "person": membership.user})
 
 
-def _member(request: HttpRequest, team: Team, person: uuid.UUID) -> Membership:
+def _member(request: PersonRequest, team: Team, person: uuid.UUID) -> Membership:
     members = team.memberships.filter(left_at=None).select_related("user", "team")
     return access.get_object(members, request.user, Permission.TEAM_MANAGE, user__public_id=person)
 
 
 @never_cache
 @require_POST
-def invitation_create(request: HttpRequest, slug: str) -> HttpResponse:
+def invitation_create(request: PersonRequest, slug: str) -> HttpResponse:
     """Invite an address; the link is shown once, on the page that answers."""
     team = access.get_team(request.user, slug, Permission.TEAM_MANAGE)
     form = InviteForm(request.POST)
@@ -97,7 +98,7 @@ def invitation_create(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_POST
-def invitation_revoke(request: HttpRequest, slug: str, invitation: uuid.UUID) -> HttpResponse:
+def invitation_revoke(request: PersonRequest, slug: str, invitation: uuid.UUID) -> HttpResponse:
     """Take an invitation back."""
     team = access.get_team(request.user, slug, Permission.TEAM_MANAGE)
     found = access.get_object(
@@ -109,7 +110,7 @@ def invitation_revoke(request: HttpRequest, slug: str, invitation: uuid.UUID) ->
 
 
 @require_POST
-def project_create(request: HttpRequest, slug: str) -> HttpResponse:
+def project_create(request: PersonRequest, slug: str) -> HttpResponse:
     """Make a project with its private memory."""
     team = access.get_team(request.user, slug, Permission.PROJECT_MANAGE)
     form = ProjectForm(request.POST)

@@ -71,14 +71,14 @@ class Loader:
 
     def _people_and_projects(self) -> None:
         for person in PEOPLE:
-            user = User.objects.create_user(
+            user = services.create_user(
                 email=person.email,
                 name=person.name,
+                by=None,
                 is_platform_admin=person.is_platform_admin,
                 is_lesson_reviewer=person.is_lesson_reviewer,
-                time_zone="Europe/Berlin",
             )
-            user.emailaddress_set.create(email=person.email, verified=True, primary=True)
+            User.objects.filter(pk=user.pk).update(time_zone="Europe/Berlin")
             self.people[person.key] = user
         teams = {slug: services.create_team(name=name, slug=slug, by=None) for slug, name in TEAMS}
         for person in PEOPLE:
