@@ -12,8 +12,9 @@ scored by four features, each a question that a person would ask:
 - *sentences*: is each sentence of the alert near some sentence of the memory?
 - *margin*: is the memory nearer to the alert than the best candidate of another kind? A look-alike has rivals.
 
-Same service, another service, another technology and another symptom move the score up and down. The weights were
-fitted by logistic regression on public alerts and incident reports, and rounded; the score is in log-odds.
+Service, technology and symptom move the score up where they are the same and down where they contradict, and what
+contradicts is never close. The weights of the four features were fitted by logistic regression on public alerts and
+incident reports, and rounded; the rest was set by hand, as public reports name no service. The score is in log-odds.
 """
 
 import math
@@ -34,6 +35,8 @@ from oncall.clients.embedded.embedding import Vectors, embed
 COVERAGE, AMOUNT, SENTENCES, MARGIN, BASE = 8.0, 1.7, 4.5, 6.0, -7.0
 SAME_SERVICE, OTHER_SERVICE = 0.5, -0.7
 OTHER_TECHNOLOGY, OTHER_SYMPTOM = -0.5, -0.4
+# The same service with the same symptom is what a team's own history looks like, in whatever words.
+SAME_SYMPTOM, SAME_SYMPTOM_OF_SERVICE = 0.3, 1.2
 CLOSE_FROM, PARTIAL_FROM = 2.1, 0.8
 
 # Nearness that a text of the same trade has to any alert: the rival in a bank that holds no other.
@@ -55,6 +58,8 @@ SENTENCES_COMPARED = 12
 ALIKE = 0.8
 WORDS_NAMED = 3
 
+_WORD = re.compile(r"\w+(?:[.-]\w+)*")
+_PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 _SENTENCE_END = re.compile(r"\n+|(?<=[.!?;])\s+")
 
 
@@ -221,7 +226,9 @@ def _judge(
         score += SAME_SERVICE if same_service else OTHER_SERVICE
         said.append("same service" if same_service else f"another service ({memory.service})")
     symptoms = _common_symptoms(alert, memory)
-    said += [f"same symptom ({symptom})" for symptom in symptoms[:1]]
+    if symptoms:
+        score += SAME_SYMPTOM_OF_SERVICE if same_service else SAME_SYMPTOM
+        said.append(f"same symptom ({symptoms[0]})")
     against = _contradictions(alert, memory)
     score += sum(weight for weight, _ in against)
     said += [words for _, words in against]
@@ -236,7 +243,7 @@ def _judge(
         return Judged(strength, _line("same alert", *said), score)
     if len(features.telling) + len(symptoms) + (same_service is True) < TELLING_SIGNS:
         return Judged(MatchStrength.WEAK, _line("hardly anything telling in common", *said), score)
-    if score >= CLOSE_FROM and not against:
+    if score >= CLOSE_FROM and not against and same_service is not False:
         return Judged(MatchStrength.CLOSE, _line(f"says nearly the same: {named}", *said), score)
     if score >= PARTIAL_FROM:
         return Judged(MatchStrength.PARTIAL, _line(f"says much the same: {named}", *said), score)
@@ -293,14 +300,12 @@ def _sentences(text: str) -> list[str]:
 
 
 def _spelled(text: str) -> dict[str, str]:
-    """Return how the alert writes each of its stems; a word's own spelling before that of one it is a part of."""
+    """Return how the alert writes each of its stems."""
     spelled: dict[str, str] = {}
-    for word in re.findall(r"[\w.-]+", text):
-        for place, stem in enumerate(stems(word)):
-            if place == 0:
-                spelled[stem] = word.strip("._-")
-            else:
-                spelled.setdefault(stem, stem)
+    for pattern in (_WORD, _PIECE):
+        for word in pattern.findall(text):
+            for stem in stems(word)[:1]:
+                spelled.setdefault(stem, word)
     return spelled
 
 
