@@ -3,6 +3,9 @@
 Each act is one transaction: its row, the incident, the memory record, the audit and the timeline. The record is sent
 to the bank after the commit. The incident's row is held first, so that a double click or two tabs make one act; the
 second is told that it is already saved, or that somebody else was quicker.
+
+Every act may also raise ``Http404`` or ``PermissionDenied``, as ``teams.access`` says, when the person may not work the
+incident.
 """
 
 import math
@@ -142,7 +145,7 @@ def record_outcome(
     """
     words = _Words(_written(root_cause), _written(what_was_done), minutes)
     with transaction.atomic():
-        return _save_outcome(_held(incident), words, details, by=by, at=at or timezone.now())
+        return _save_outcome(_held(incident, by), words, details, by=by, at=at or timezone.now())
 
 
 def confirm_fix_worked_again(
@@ -161,7 +164,7 @@ def confirm_fix_worked_again(
     """
     at = at or timezone.now()
     with transaction.atomic():
-        incident = _held(incident)
+        incident = _held(incident, by)
         record = MemoryRecord.objects.select_related("fix").get(pk=record.pk)
         if record.bank_id != own_bank(incident.project).pk or record.kind == Kind.FAILED_ATTEMPT or not record.fix:
             raise ValueError("Only a fix that is remembered in the project itself can be confirmed.")
@@ -184,7 +187,7 @@ def write_down_later(*, incident: Incident, by: User) -> Changed:
         Conflict: it was resolved in another way meanwhile.
     """
     with transaction.atomic():
-        incident = _held(incident)
+        incident = _held(incident, by)
         if incident.status == Incident.Status.RESOLVED:
             if incident.write_down_later:
                 return Changed(incident, already_saved=True)
@@ -214,7 +217,7 @@ def correct_outcome(
         ValueError: the details name something of another project or incident.
     """
     with transaction.atomic():
-        incident = _held(outcome.incident)
+        incident = _held(outcome.incident, by)
         old = _standing(Outcome.objects.select_related("fix", "verified_by"), outcome)
         _require_author(by, old.verified_by_id, incident)
         words = _Words(_written(root_cause), _written(what_was_done), minutes)
@@ -262,7 +265,7 @@ def record_attempt(
     tried_at = at or timezone.now()
     what_happened = _written(what_happened)
     with transaction.atomic():
-        incident = _held(incident)
+        incident = _held(incident, by)
         twin = _same_attempt(incident, what_happened, details, tried_at)
         if twin:
             return SavedAttempt(twin, _record_of(Kind.FAILED_ATTEMPT, attempt=twin), already_saved=True)
@@ -295,7 +298,7 @@ def correct_attempt(
     """
     what_happened = _written(what_happened)
     with transaction.atomic():
-        incident = _held(attempt.incident)
+        incident = _held(attempt.incident, by)
         old = _standing(Attempt.objects.select_related("fix", "tried_by"), attempt)
         _require_author(by, old.tried_by_id, incident)
         if not details.get("fix") and not details.get("new_fix_title"):
@@ -328,7 +331,7 @@ def rate(*, diagnosis: Diagnosis, helpful: bool, by: User, note: str = "") -> Sa
     """
     note = _written(note)
     with transaction.atomic():
-        incident = _held(diagnosis.investigation.incident)
+        incident = _held(diagnosis.investigation.incident, by)
         diagnosis = Diagnosis.objects.select_related("investigation").get(pk=diagnosis.pk)
         diagnosis.investigation.incident = incident
         if diagnosis.state not in Diagnosis.ENDED:
@@ -375,7 +378,7 @@ def reopen(*, incident: Incident, by: User, held: bool | None) -> Changed:
         Conflict: the same alert has another open incident by now, or this one was merged.
     """
     with transaction.atomic():
-        incident = _held(incident)
+        incident = _held(incident, by)
         if incident.status != Incident.Status.RESOLVED:
             return Changed(incident, already_saved=True)
         incident.status = Incident.Status.OPEN
@@ -412,9 +415,10 @@ def reopen(*, incident: Incident, by: User, held: bool | None) -> Changed:
     return Changed(incident)
 
 
-def _held(incident: Incident) -> Incident:
-    """Return the incident as it is now, its row held until the transaction ends.
+def _held(incident: Incident, by: User) -> Incident:
+    """Return the incident as it is now, its row held until the transaction ends, once the person may work it.
 
+    The gate is asked here too, and not only where a page fetches: what these acts write goes into the private bank.
     SQLite ignores the row lock; there ``BEGIN IMMEDIATE`` has locked the whole database already.
     """
     held = (
@@ -422,6 +426,7 @@ def _held(incident: Incident) -> Incident:
         .select_related("project__team", "service", "resolved_by")
         .get(pk=incident.pk)
     )
+    access.require(by, Permission.INCIDENT_WORK, held)
     if held.merged_into_id:
         raise Conflict(f"{held.ref} was merged into another incident. Work on that one.")
     return held
@@ -506,9 +511,9 @@ def _standing(rows: Any, act: ActT) -> ActT:
 
 
 def _require_author(by: User, author_id: int, incident: Incident) -> None:
-    """The author may correct their own, while they may work in the team; others' need a team admin."""
-    own = by.pk == author_id
-    access.require(by, Permission.INCIDENT_WORK if own else Permission.MEMORY_MANAGE, incident)
+    """The author may correct their own; others' need a team admin."""
+    if by.pk != author_id:
+        access.require(by, Permission.MEMORY_MANAGE, incident)
 
 
 def _says_more(words: _Words) -> bool:

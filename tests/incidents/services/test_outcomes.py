@@ -1,7 +1,9 @@
+import threading
 from datetime import timedelta
 
 import pytest
 from django.core.exceptions import PermissionDenied
+from django.db import connection
 from django.http import Http404
 from django.utils import timezone
 
@@ -176,6 +178,36 @@ def test_record_outcome_follows_a_record_or_a_suggestion(
     ).outcome
 
     assert (saved.followed, saved.followed_diagnosis, saved.followed_action) == ("suggestion", diagnosis, 0)
+
+
+def test_record_outcome_is_for_those_who_may_work_the_incident(world: World, incident: Incident) -> None:
+    with pytest.raises(PermissionDenied):
+        record(incident, world.viewer)
+    for nobody in (world.outsider, world.stranger, world.platform_admin):
+        with pytest.raises(Http404):
+            record(incident, nobody)
+
+    assert Outcome.objects.count() == MemoryRecord.objects.count() == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_record_outcome_eight_times_at_once_is_one_act(world: World, incident: Incident) -> None:
+    said: list[bool] = []
+
+    def press() -> None:
+        try:
+            said.append(record(incident, world.responder).already_saved)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=press) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sorted(said) == [False] + [True] * 7
+    assert Outcome.objects.count() == MemoryRecord.objects.count() == Fix.objects.count() == 1
 
 
 # --- The same fix again, later, and corrected -------------------------------------------------------------------------
