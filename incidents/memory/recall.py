@@ -220,11 +220,15 @@ def _text(revision: MemoryRecordRevision) -> MemoryText:
 
 def _counted(texts: Sequence[MemoryText], words: Sequence[Judged]) -> list[Judged]:
     """Return the gate's words, with how often the same fix matched where that is more than once."""
-    matched = [word.strength != MatchStrength.WEAK for word in words]
-    times = Counter(text.fix_id for text, is_match in zip(texts, matched, strict=True) if is_match and text.fix_id)
+    matching = [
+        text.fix_id
+        for text, word in zip(texts, words, strict=True)
+        if word.strength != MatchStrength.WEAK and text.fix_id
+    ]
+    times = Counter(matching)
     return [
         replace(word, reason=f"{word.reason.rstrip('.')}, seen {times[text.fix_id]}×.")
-        if is_match and times[text.fix_id] > 1
+        if word.strength != MatchStrength.WEAK and text.fix_id and times[text.fix_id] > 1
         else word
-        for text, word, is_match in zip(texts, words, matched, strict=True)
+        for text, word in zip(texts, words, strict=True)
     ]

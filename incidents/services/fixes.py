@@ -69,7 +69,7 @@ def standing(fix: Fix) -> Fix:
 
 
 def _title(named: NamedFix) -> str:
-    return " ".join(redact(clean(named.get("new_fix_title", ""))).split())[:160]
+    return " ".join(_written(named.get("new_fix_title", "")).split())[:160]
 
 
 def _titled(project: Project, title: str) -> Fix | None:
@@ -80,10 +80,14 @@ def _titled(project: Project, title: str) -> Fix | None:
 def _given(named: NamedFix) -> dict[str, str]:
     """Return runbook and command as far as they were given; a new runbook replaces title and link together."""
     given: dict[str, str] = {}
-    command = redact(clean(named.get("command", ""))).strip()
-    title, url = (redact(clean(named.get(name, ""))).strip() for name in ("runbook_title", "runbook_url"))
+    command = _written(named.get("command", ""))
+    title, url = _written(named.get("runbook_title", "")), _written(named.get("runbook_url", ""))
     if command:
         given["command"] = command
     if title or url:
         given["runbook_title"], given["runbook_url"] = title[:120], url[:500]
     return given
+
+
+def _written(text: str) -> str:
+    return redact(clean(text)).strip()
