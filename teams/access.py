@@ -116,10 +116,15 @@ def get_team(actor: Actor, slug: str, permission: str) -> Team:
 
 
 def visible_projects(actor: Actor, permission: str | None = None) -> QuerySet[Project]:
-    """Return the projects that the actor may see, or in which they have the permission."""
+    """Return the projects that the actor may see, or in which they have the permission.
+
+    Raises:
+        PermissionDenied: a key's scopes do not hold the permission, so that no project could be in the list.
+    """
     if isinstance(actor, KeyActor):
-        allowed = permission is None or permission in _scopes(actor)
-        return Project.objects.filter(pk=actor.key.project_id) if allowed else Project.objects.none()
+        if permission is not None and permission not in _scopes(actor):
+            raise PermissionDenied(permission)
+        return Project.objects.filter(pk=actor.key.project_id)
     projects = Project.objects.visible_to(actor).filter(archived_at=None)
     if permission is None:
         return projects

@@ -1,11 +1,14 @@
 """Django's admin: read-only, for platform admins, and without anybody's incidents."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import redirect_to_login
 from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.decorators import method_decorator
 
 from teams.models import AuditEvent, Bank, BankAssignment, Membership, Project, Team, User
@@ -16,12 +19,23 @@ class PlatformData(admin.AdminSite):
 
     site_header = site_title = "On-Call Copilot, platform data"
 
+    def admin_view(self, view: Callable[..., HttpResponse], cacheable: bool = False) -> Callable[..., HttpResponse]:
+        """Let platform admins through; Django's own would answer others with a redirect, which tells that it is there."""
+        inner = super().admin_view(view, cacheable)
+
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            return inner(request, *args, **kwargs) if self.has_permission(request) else self.login(request)
+
+        return guarded
+
     @method_decorator(login_not_required)
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Send everybody to the one sign-in page, with its limits and second factor; not there for other people."""
+        """Send people to the one sign-in page, with its limits and second factor; not there for others than admins."""
+        if self.has_permission(request):
+            return redirect("admin:index")
         if request.user.is_authenticated:
             raise Http404
-        return redirect_to_login(request.get_full_path())
+        return redirect_to_login(request.GET.get("next") or reverse("admin:index"))
 
 
 class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
