@@ -170,18 +170,19 @@ def tool_result(call_id: str, steps: Sequence[Step], sources: Sources, room: int
         "scope": step.scope,
         "status": _status(step),
         "note": SIMILARITY,
-        "memories": _memories(step.result, sources.supplied, room),
+        "memories": _memories(step.result, sources, step, room),
     }
     if step.name == tools.SHARED:
         return own
     failed = next((other for other in steps if other.arguments.get("for") == tools.FAILED_ATTEMPTS), None)
+    attempts = _memories(failed.result, sources, failed, room) if failed else []
     return own | {
-        "failed_attempts": _memories(failed.result, sources.supplied, room) if failed else [],
+        "failed_attempts": [attempt for attempt in attempts if "note" not in attempt],
         "same_team": [
             {
                 "scope": tools.SAME_TEAM_SCOPE,
                 "project": team["project"],
-                "memories": _memories(team, sources.supplied, room),
+                "memories": _memories(team, sources, step, room),
             }
             for team in step.result.get("same_team", [])
         ],
@@ -195,9 +196,20 @@ def _status(step: Step) -> str:
     return STATUS_WORDS.get(word, "no_match")
 
 
-def _memories(group: Mapping[str, Any], supplied: Mapping[str, Supplied], room: int) -> list[dict[str, Any]]:
-    refs = [entry["ref"] for entry in group.get("memories", [])]
-    return [supplied[ref].for_prompt(room) for ref in refs if ref in supplied]
+def _memories(group: Mapping[str, Any], sources: Sources, step: Step, room: int) -> list[dict[str, Any]]:
+    """Return the memories of a result; one that an earlier result holds is only named."""
+    named = {
+        entry["ref"] for earlier in sources.steps if earlier.sequence < step.sequence for entry in entries(earlier)
+    }
+    supplied = [
+        sources.supplied[entry["ref"]] for entry in group.get("memories", []) if entry["ref"] in sources.supplied
+    ]
+    return [
+        {"ref": memory.ref, "strength": memory.strength, "note": "as above"}
+        if memory.ref in named
+        else memory.for_prompt(room)
+        for memory in supplied
+    ]
 
 
 def _shrunk(steps: Iterable[Step]) -> str:

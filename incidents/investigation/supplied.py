@@ -94,13 +94,12 @@ class Supplied:
         if self.is_failed_attempt:
             title = _begin(fix.title if fix else self.revision.title, room // 4)
             return {"ref": self.ref, "fix": title, "text": cut(self.revision.text, room // 2)}
+        if self.strength == MatchStrength.WEAK:
+            # It cannot be cited, so that its text would be room for nothing.
+            nothing = dict.fromkeys(("text", "cause", "fix", "command", "quote"), "")
+            return self._head(room // 10) | nothing
         room -= KEYS_CHARACTERS
-        shown = {
-            "ref": self.ref,
-            "kind": self.kind_words,
-            "title": _begin(self.revision.title, room // 10),
-            "strength": self.strength,
-            "reason": _begin(self.reason, room // 10),
+        shown = self._head(room // 10) | {
             "cause": _begin(self.revision.cause, room // 6),
             "fix": _begin(self.revision.fix, room // 6),
             # Half a command is worse than none.
@@ -109,6 +108,15 @@ class Supplied:
         }
         left = room - sum(len(value) for value in shown.values())
         return shown | {"text": cut(self.revision.text, max(left, TEXT_LEAST_CHARACTERS))}
+
+    def _head(self, limit: int) -> dict[str, str]:
+        return {
+            "ref": self.ref,
+            "kind": self.kind_words,
+            "title": _begin(self.revision.title, limit),
+            "strength": self.strength,
+            "reason": _begin(self.reason, limit),
+        }
 
     def quotable(self, limit: int) -> str:
         """Return words of the record that may serve as a quote: of its cause, its symptom, or its first line."""

@@ -7,11 +7,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from incidents.investigation.case import CANDIDATES_PER_SCOPE, Case, Recall, Recalled
+from incidents.investigation.case import CANDIDATES_PER_SCOPE, WEAK_PER_RECALL, Case, Recall, Recalled
 from incidents.investigation.journal import ASK, Journal
 from incidents.investigation.supplied import References, kept
 from incidents.models import Step
-from incidents.models.investigation import MemoryWord
+from incidents.models.investigation import MatchStrength, MemoryWord
 from incidents.reading.text import clean
 from oncall.clients.llm import ToolCall, ToolSpec
 
@@ -182,7 +182,8 @@ class Toolbox:
         asked = {"queries": list(queries), "for": FAILED_ATTEMPTS}
         step = self._journal.begin(Step.Kind.TOOL, RECALL, turn=turn, call_id=call_id, scope=OWN_SCOPE, arguments=asked)
         failed = self._recall.failed_attempts(queries)
-        result = _kept(failed, References(self._journal.done))
+        # What failed on an incident that is only alike says nothing about this one.
+        result = _kept(failed, References(self._journal.done), weak=0)
         found = len(result["memories"])
         line = failed.problem or f"failed attempts, {_counted(found, 'memory', 'memories') if found else 'none'}"
         self._journal.end(step, status=_status(failed.word, found), line=line, result=result)
@@ -200,9 +201,12 @@ class Toolbox:
         self._journal.end(step, status=_status(shared.word, found), line=line, result=result)
 
 
-def _kept(recalled: Recalled, references: References) -> dict[str, Any]:
+def _kept(recalled: Recalled, references: References, *, weak: int = WEAK_PER_RECALL) -> dict[str, Any]:
+    """Return what a recall gave as the step keeps it. Of the weak ones a few stay, to show what came near."""
+    strong = [candidate for candidate in recalled.candidates if candidate.strength != MatchStrength.WEAK]
+    near = [candidate for candidate in recalled.candidates if candidate.strength == MatchStrength.WEAK][:weak]
     memories = []
-    for candidate in recalled.candidates:
+    for candidate in (*strong, *near):
         ref = references.of(candidate, at_most=CANDIDATES_PER_SCOPE)
         if ref:
             memories.append(kept(ref, candidate))

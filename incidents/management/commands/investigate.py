@@ -8,7 +8,17 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from incidents.models import Delivery, Diagnosis, Evidence, Incident, Investigation, MemoryRecordRevision
+from incidents.models import (
+    Attempt,
+    Delivery,
+    Diagnosis,
+    Evidence,
+    Incident,
+    Investigation,
+    MemoryRecord,
+    MemoryRecordRevision,
+    Outcome,
+)
 from incidents.services import deliveries, investigations
 from teams.models import Project
 
@@ -56,6 +66,17 @@ def _answers(investigation: Investigation) -> list[tuple[Diagnosis, list[Evidenc
     ]
 
 
+def _failed(diagnosis: Diagnosis) -> list[tuple[Attempt | Outcome, bool]]:
+    """Return the acts that say what failed, each with whether it only looks like this alert."""
+    named = {entry["attempt"]: entry["doubtful"] for entry in diagnosis.do_not_repeat}
+    acts = [
+        act
+        for model in (Attempt, Outcome)
+        for act in model.objects.filter(public_id__in=named).select_related("fix", "incident__project")
+    ]
+    return [(act, named[str(act.public_id)]) for act in acts]
+
+
 def _quote(evidence: Evidence) -> str:
     if evidence.quote_start is None:
         return ""
@@ -100,6 +121,10 @@ def _as_json(investigation: Investigation, answers: list[tuple[Diagnosis, list[E
                 "needs_more_info": diagnosis.needs_more_info,
                 "clarifying_questions": diagnosis.clarifying_questions,
                 "safe_checks": diagnosis.safe_checks,
+                "do_not_repeat": [
+                    {"fix": act.fix.title, "incident": act.incident.ref, "looks_like": doubtful}
+                    for act, doubtful in _failed(diagnosis)
+                ],
                 "warnings": diagnosis.warnings,
                 "model": diagnosis.model,
                 "simulated": diagnosis.simulated,
@@ -141,13 +166,17 @@ def _answer_lines(diagnosis: Diagnosis, evidence: list[Evidence]) -> list[str]:
     lines += _wrapped("Confidence", f"{confidence}: {diagnosis.confidence_reason}" if diagnosis.confidence else "none")
     for action in diagnosis.immediate_actions:
         lines += _action_lines(action)
+    for act, doubtful in _failed(diagnosis):
+        words = " (only looks like this alert)" if doubtful else ""
+        lines += _wrapped("Do not repeat", f"{act.fix.title}: failed in {act.incident.ref}{words}")
     for item in evidence:
-        lines += _evidence_lines(item)
+        if item.record.kind != MemoryRecord.Kind.FAILED_ATTEMPT:
+            lines += _evidence_lines(item)
     lines += [line for text in diagnosis.ruled_out for line in _wrapped("Ruled out", text)]
     lines += [line for text in diagnosis.long_term_fixes for line in _wrapped("Later", text)]
     lines += [line for text in diagnosis.clarifying_questions for line in _wrapped("Question", text)]
     for check in diagnosis.safe_checks:
-        lines += [*_wrapped("Safe check", check["text"]), f"              $ {check['command']}"]
+        lines += [*_wrapped("Safe check", check["text"]), f"               $ {check['command']}"]
     lines += [line for warned in diagnosis.warnings for line in _wrapped("Rules", warned["text"])]
     return lines
 
@@ -158,7 +187,7 @@ def _action_lines(action: dict[str, Any]) -> list[str]:
     refs = f" ({', '.join(action['refs'])})" if action["refs"] else ""
     lines = _wrapped("Do", f"{action['text']}{refs}{words}")
     if action["command"]:
-        lines.append(f"              $ {action['command']}   [not judged yet]")
+        lines.append(f"               $ {action['command']}   [not judged yet]")
     return lines
 
 
@@ -177,4 +206,4 @@ def _wrapped(name: str, text: str) -> list[str]:
     if not text:
         return []
     label = f"{name}:" if name else ""
-    return textwrap.wrap(text, WIDTH, initial_indent=f"{label:<14}", subsequent_indent=" " * 14)
+    return textwrap.wrap(text, WIDTH, initial_indent=f"{label:<15}", subsequent_indent=" " * 15)
