@@ -41,22 +41,25 @@ class Command(BaseCommand):
             project = Project.objects.select_related("team").get(key=options["project"].upper())
         except Project.DoesNotExist:
             raise CommandError(f"There is no project with the key {options['project']}.") from None
-        body = sys.stdin.buffer.read()
-        if not body.strip():
-            raise CommandError(
-                "Standard input is empty. Give the alert, such as: investigate --project KEY < alert.txt"
-            )
-        delivery = deliveries.receive(
-            project=project, body=body, content_type="text/plain; charset=utf-8", source=Delivery.Source.PASTE
-        )
+        delivery = _receive(project, sys.stdin.buffer.read())
         if delivery.incident is None:
-            raise CommandError(f"No alert could be read: {delivery.problem or 'see the delivery'}.")
+            raise CommandError(f"No firing alert stands in it. {delivery.problem}".strip())
         investigation = investigations.investigate_here(incident=delivery.incident, strategy=options["strategy"] or "")
         answers = _answers(investigation)
         if options["json"]:
             self.stdout.write(json.dumps(_as_json(investigation, answers), ensure_ascii=False, indent=2))
         else:
             self.stdout.write("\n".join(_as_text(investigation, answers)))
+
+
+def _receive(project: Project, body: bytes) -> Delivery:
+    try:
+        return deliveries.receive(
+            project=project, body=body, content_type="text/plain; charset=utf-8", source=Delivery.Source.PASTE
+        )
+    except deliveries.NotAccepted as refused:
+        sentence = f"{refused} Give it on standard input: manage.py investigate --project KEY < alert.txt"
+        raise CommandError(sentence) from refused
 
 
 def _answers(investigation: Investigation) -> list[tuple[Diagnosis, list[Evidence]]]:
