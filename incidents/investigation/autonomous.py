@@ -104,7 +104,7 @@ def _calls(reply: Reply, turn: int) -> list[ToolCall]:
     return [
         ToolCall(
             f"call_{turn}_{place}",
-            tools.tool_name(call),
+            tools.tool_name(call) or "unnamed",
             (call.arguments or "").replace("\0", "")[: tools.ARGUMENTS_CHARACTERS + 1],
         )
         for place, call in enumerate(reply.tool_calls[: CALLS_PER_TURN + 1], start=1)

@@ -74,10 +74,6 @@ class Recall(Protocol):
         """Ask the shared lessons; the word is off where the project does not use them."""
         ...
 
-    def has_memories(self) -> bool:
-        """Return whether anything should be in the own bank."""
-        ...
-
 
 @dataclass(frozen=True)
 class Limits:

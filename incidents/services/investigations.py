@@ -140,14 +140,16 @@ def answer(*, investigation: Investigation, answers: Mapping[UUID | str, str], b
     A run that ended for want of an answer is taken up by a new one that knows them, which is then returned.
 
     Raises:
-        NotWaiting: somebody else ended the wait before, or there is nothing to answer.
-        ValueError: no answer says anything.
+        NotWaiting: somebody else ended the wait before.
+        Conflict: no answer says anything, or none belongs to a question of this investigation.
         Http404, PermissionDenied: the person may not work the project's incidents.
     """
     access.require(by, Permission.INCIDENT_WORK, investigation)
-    given = {str(key): _tidy(text) for key, text in answers.items() if _tidy(text)}
+    asked = {str(key) for key in investigation.questions.values_list("public_id", flat=True)}
+    written = {str(key): _tidy(text) for key, text in answers.items()}
+    given = {key: text for key, text in written.items() if text and key in asked}
     if not given:
-        raise ValueError("Write an answer to at least one question, or go on without answers.")
+        raise incidents.Conflict("Write an answer to at least one question, or go on without answers.")
     if _may_be_taken_up(investigation):
         return _take_up(investigation, given, by=by)
     _end_wait(investigation, by=by, answers=given)
@@ -214,7 +216,7 @@ def _take_up(earlier: Investigation, answers: Mapping[str, str], *, by: User) ->
     """Start a new investigation that has the earlier one's questions, with these answers.
 
     Raises:
-        NotWaiting: another one is under way, or none of the answers belongs to a question.
+        NotWaiting: another one is under way.
     """
     now = timezone.now()
     questions = [
@@ -231,8 +233,6 @@ def _take_up(earlier: Investigation, answers: Mapping[str, str], *, by: User) ->
         )
         for question in earlier.questions.all()
     ]
-    if not any(question.answer for question in questions):
-        raise NotWaiting("There is no such question.")
     with transaction.atomic():
         _say_answered(earlier, by=by, count=len(answers))
         if _active(earlier.incident):

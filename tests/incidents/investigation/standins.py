@@ -72,9 +72,6 @@ class SaidMemory:
         self.asked.append(("shared", list(queries)))
         return self.shared_gave
 
-    def has_memories(self) -> bool:
-        return bool(self.own_gave.candidates)
-
 
 def make_memory(
     *,

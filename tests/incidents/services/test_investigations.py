@@ -1,6 +1,7 @@
 """Starting, answering, cancelling and driving investigations, on the real embedded memory and the offline reasoner."""
 
 import threading
+import uuid
 from datetime import timedelta
 from typing import Any
 
@@ -12,6 +13,7 @@ from django.utils import timezone
 
 from incidents.models import Diagnosis, Incident, Investigation, MemoryRecord, Question, Step
 from incidents.services import investigations, memory, outcomes
+from incidents.services.incidents import Conflict
 from teams.models import AuditEvent, Membership, Project
 from tests import factories
 from tests.conftest import World
@@ -245,11 +247,16 @@ def test_one_act_ends_the_wait_and_the_others_are_told(world: World, vague: Inci
     assert vague.events.filter(kind="answered").count() == 1
 
 
-def test_an_answer_that_says_nothing_is_refused(world: World, vague: Incident) -> None:
+@pytest.mark.parametrize("forged", [False, True], ids=["blank", "of another investigation"])
+def test_an_answer_that_says_nothing_is_refused(world: World, vague: Incident, forged: bool) -> None:
     investigation = work(investigations.start(incident=vague, by=world.responder))
+    answers = {uuid.uuid4(): "It is the database"} if forged else answers_to(investigation, "  ")
 
-    with pytest.raises(ValueError, match="Write an answer"):
-        investigations.answer(investigation=investigation, answers=answers_to(investigation, "  "), by=world.responder)
+    with pytest.raises(Conflict, match="Write an answer"):
+        investigations.answer(investigation=investigation, answers=answers, by=world.responder)
+
+    investigation.refresh_from_db()
+    assert investigation.state == Investigation.State.WAITING
 
 
 def test_credentials_in_an_answer_are_redacted(world: World, vague: Incident) -> None:
