@@ -1,5 +1,6 @@
 """What the API answers when it refuses: problem details (RFC 9457) with a stable code, naming the field."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
@@ -22,6 +23,10 @@ _TITLES = {
     415: ("unsupported_media_type", "This address does not take this content type."),
     429: ("too_many_requests", "Too many requests."),
 }
+
+
+# What Django and the API framework call errors that belong to no field.
+_WHOLE = ("", "__all__", "non_field_errors")
 
 
 class Problem(exceptions.APIException):
@@ -79,10 +84,12 @@ def _problem(error: Exception, response: Response) -> dict[str, Any]:
     return problem
 
 
-def _field_errors(detail: Any, field: str = "") -> Any:
+def _field_errors(detail: Any, field: str = "") -> Iterator[dict[str, str]]:
+    """Return each error with its field as a path, ``metrics.1.value``; empty for the body as a whole."""
     if isinstance(detail, dict):
         for name, inner in detail.items():
-            yield from _field_errors(inner, f"{field}.{name}" if field else str(name))
+            path = [field] if name in _WHOLE else [field, str(name)]
+            yield from _field_errors(inner, ".".join(part for part in path if part))
     elif isinstance(detail, list):
         for inner in detail:
             yield from _field_errors(inner, field)

@@ -20,7 +20,7 @@ class PlatformData(admin.AdminSite):
     site_header = site_title = "On-Call Copilot, platform data"
 
     def admin_view(self, view: Callable[..., HttpResponse], cacheable: bool = False) -> Callable[..., HttpResponse]:
-        """Let platform admins through; Django's own would answer others with a redirect, which tells that it is there."""
+        """Let platform admins through; Django's own answers others with a redirect, which tells that it is there."""
         inner = super().admin_view(view, cacheable)
 
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:

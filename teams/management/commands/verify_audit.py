@@ -21,5 +21,5 @@ class Command(BaseCommand):
         for problem in problems:
             self.stdout.write(problem)
         if problems:
-            raise CommandError(f"{len(problems)} problems.")
-        self.stdout.write(f"{AuditChain.objects.count()} chains are intact.")
+            raise CommandError("1 problem." if len(problems) == 1 else f"{len(problems)} problems.")
+        self.stdout.write(f"All chains are intact: {AuditChain.objects.count()}.")
