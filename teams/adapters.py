@@ -25,13 +25,15 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         return entrance.invitation_of(request) is not None
 
     def clean_email(self, email: str) -> str:
-        """Return the address in lower case: two spellings are one person."""
+        """Return the address in lower case: two spellings are one person. Sign-up takes the invited one only.
+
+        Asked again once the account is made, when the invitation is used and there is nothing left to compare.
+        """
         address: str = super().clean_email(email).lower()
         match = self.request.resolver_match
-        if match and match.url_name == "account_signup":
-            invitation = entrance.invitation_of(self.request)
-            if invitation is None or address != invitation.email:
-                raise self.validation_error("no_invitation")
+        invitation = entrance.invitation_of(self.request) if match and match.url_name == "account_signup" else None
+        if invitation and address != invitation.email:
+            raise self.validation_error("no_invitation")
         return address
 
     def save_user(self, request: HttpRequest, user: User, form: Any, commit: bool = True) -> User:

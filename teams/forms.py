@@ -49,7 +49,7 @@ class RoleForm(forms.Form):
 class InviteForm(forms.Form):
     """Whom to invite, as what."""
 
-    email = forms.EmailField(label="E-mail address")
+    email = forms.EmailField(label="E-mail address", max_length=254)
     role = forms.ChoiceField(choices=Membership.Role.choices, initial=Membership.Role.RESPONDER)
 
 

@@ -35,6 +35,13 @@ def create_user(
 
 
 @transaction.atomic
+def make_platform_admin(*, user: User, by: User | None) -> None:
+    """Let the person manage the platform; one who does already stays what they are."""
+    if User.objects.filter(pk=user.pk, is_platform_admin=False).update(is_platform_admin=True):
+        audit.record("person.make_platform_admin", by=by, on=user, team=None)
+
+
+@transaction.atomic
 def welcome(*, user: User) -> None:
     """Write down a person who has just signed up by themselves."""
     know_person(user)

@@ -7,7 +7,8 @@ from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import BadRequest
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.utils.http import url_has_allowed_host_and_scheme
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -79,7 +80,7 @@ def invitation_accept(request: HttpRequest, secret: str) -> HttpResponse:
         entrance.remember_invitation(request, secret)
         if User.objects.filter(email=invitation.email).exists():
             return redirect_to_login(request.get_full_path())
-        return redirect("account_signup")
+        return redirect(f"{reverse('account_signup')}?{urlencode({'email': invitation.email})}")
     return render(request, "teams/invitation_accept.html", {"invitation": invitation})
 
 

@@ -53,10 +53,10 @@ def member_change(request: PersonRequest, slug: str, person: uuid.UUID) -> HttpR
     if not form.is_valid():
         return _page(request, team, status=400, problem="Choose one of the roles.")
     try:
-        services.change_role(team=team, user=membership.user, role=form.cleaned_data["role"], by=request.user)
-    except services.LastAdmin as refusal:
+        changed = services.change_role(team=team, user=membership.user, role=form.cleaned_data["role"], by=request.user)
+    except (services.LastAdmin, services.NotAMember) as refusal:
         return _page(request, team, status=409, problem=str(refusal))
-    messages.success(request, f"{membership.user} is {form.cleaned_data['role']} now.")
+    messages.success(request, f"{membership.user} has the role {changed.get_role_display().lower()} now.")
     return redirect(team)
 
 
@@ -68,7 +68,7 @@ def member_remove(request: PersonRequest, slug: str, person: uuid.UUID) -> HttpR
     if request.method == "POST":
         try:
             services.remove_member(team=team, user=membership.user, by=request.user)
-        except services.LastAdmin as refusal:
+        except (services.LastAdmin, services.NotAMember) as refusal:
             return _page(request, team, status=409, problem=str(refusal))
         messages.success(request, f"{membership.user} was removed from {team}.")
         return redirect("home" if membership.user == request.user else team)

@@ -5,7 +5,9 @@ from typing import Any
 
 from allauth.account.forms import default_token_generator
 from allauth.account.utils import user_pk_to_url_str
-from django.core.management.base import BaseCommand
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError
+from django.core.validators import validate_email
 from django.db import transaction
 from django.urls import reverse
 
@@ -24,15 +26,23 @@ class Command(BaseCommand):
         parser.add_argument("--name", default="")
 
     def handle(self, *args: Any, email: str, name: str, **options: Any) -> None:
-        """Make them and print the link's path; the host is the one that you serve."""
+        """Make them and print the link's path; the host is the one that you serve.
+
+        Raises:
+            CommandError: that is no address, or the person is disabled.
+        """
+        try:
+            validate_email(email)
+        except ValidationError:
+            raise CommandError(f"{email!r} is no e-mail address.") from None
         with audit.acting("command"), transaction.atomic():
             user = User.objects.filter(email=email.strip().lower()).first()
             if user is None:
                 user = services.create_user(email=email, name=name or email, by=None, is_platform_admin=True)
-            elif not user.is_platform_admin:
-                User.objects.filter(pk=user.pk).update(is_platform_admin=True)
-                audit.record("person.make_platform_admin", by=None, on=user, team=None)
-        key = f"{user_pk_to_url_str(user)}-{default_token_generator.make_token(user)}"
-        uid, _, token = key.partition("-")
-        path = reverse("account_reset_password_from_key", kwargs={"uidb36": uid, "key": token})
+            elif not user.is_active:
+                raise CommandError(f"{user.email} is disabled.")
+            else:
+                services.make_platform_admin(user=user, by=None)
+        link = {"uidb36": user_pk_to_url_str(user), "key": default_token_generator.make_token(user)}
+        path = reverse("account_reset_password_from_key", kwargs=link)
         self.stdout.write(f"{user.email} is a platform admin. Set the password at {path} of this server, once.")
