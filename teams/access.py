@@ -10,7 +10,7 @@ lives as long as the request.
 
 from typing import Any, TypeVar
 
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import ObjectDoesNotExist, PermissionDenied
 from django.db import models
 from django.db.models import QuerySet
 from django.http import Http404
@@ -99,7 +99,7 @@ def get_object(queryset: QuerySet[ModelT], actor: Actor, permission: str, **look
         raise Http404
     try:
         found = queryset.get(**lookup)
-    except queryset.model.DoesNotExist:
+    except ObjectDoesNotExist:
         raise Http404 from None
     require(actor, permission, found)
     return found

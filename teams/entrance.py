@@ -53,8 +53,8 @@ def demo_people() -> list[dict[str, str]]:
     """Return the example people who can sign in by a button; none outside the local profile."""
     if not settings.LOCAL:
         return []
-    people = User.objects.filter(email__endswith=DEMO_DOMAIN, is_active=True).order_by("pk")
-    people = [person for person in people if not person.has_usable_password()]
+    candidates = User.objects.filter(email__endswith=DEMO_DOMAIN, is_active=True).order_by("pk")
+    people = [person for person in candidates if not person.has_usable_password()]
     active = Membership.objects.filter(user__in=people, left_at=None).select_related("team")
     memberships = {membership.user_id: membership for membership in active}
     found = []

@@ -8,4 +8,4 @@ from teams.models import User
 class PersonRequest(HttpRequest):
     """A request of a signed-in person: the login-required middleware lets no other through. For annotations only."""
 
-    user: User  # type: ignore[assignment]
+    user: User

@@ -130,7 +130,7 @@ def service_change(request: PersonRequest, key: str, service: uuid.UUID) -> Http
     )
     form = ServiceForm(request.POST)
     if not form.is_valid():
-        problem = " ".join(message for messages in form.errors.values() for message in messages)
+        problem = " ".join(str(message) for found_wrong in form.errors.values() for message in found_wrong)
         return _page(request, project, status=400, typed=(found, form), service_problem=problem)
     try:
         services.update_service(service=found, by=request.user, **form.cleaned_data)
