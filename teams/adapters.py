@@ -53,6 +53,13 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         self.stash_verified_email(request, saved.email)
         return saved
 
+    def confirm_email(self, request: HttpRequest, email_address: Any) -> bool:
+        """Confirm a further address of a person, which from then on is a known name of theirs."""
+        confirmed: bool = super().confirm_email(request, email_address)
+        if confirmed:
+            services.add_address(user=email_address.user, email=email_address.email)
+        return confirmed
+
     def get_client_ip(self, request: HttpRequest) -> str:
         """Return the address that limits count by; allauth's own answers 500 to a header with too few entries."""
         return entrance.client_address(request)

@@ -95,7 +95,7 @@ class ServiceForm(forms.Form):
     """A service and the other names that alerts call it by."""
 
     name = forms.CharField(max_length=120)
-    aliases = forms.CharField(max_length=500, required=False, help_text="Other names, with commas")
+    aliases = forms.CharField(max_length=500, required=False)
 
     def clean_aliases(self) -> list[str]:
         """Return the aliases, each once."""

@@ -15,7 +15,7 @@ import pytest
 from django.conf import settings as django_settings
 from django.db import transaction
 from django.http import HttpResponse
-from django.test import Client
+from django.test import Client, override_settings
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
@@ -99,7 +99,9 @@ class Stage:
 def stage(django_db_setup: None, django_db_blocker: Any) -> Iterator[Stage]:
     """Made once for all rows, and undone at the end; each call undoes its own changes."""
     with django_db_blocker.unblock(), transaction.atomic():
-        yield _stage()
+        with override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"]):
+            made = _stage()
+        yield made
         transaction.set_rollback(True)
 
 

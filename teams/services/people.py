@@ -55,6 +55,13 @@ def prove_address(user: User) -> None:
     )
 
 
+@transaction.atomic
+def add_address(*, user: User, email: str) -> None:
+    """Write down an address that the person has proven to be theirs."""
+    know(KnownName.Kind.EMAIL, email, user.public_id)
+    audit.record("person.add_address", by=user, on=user, team=None)
+
+
 def know_person(user: User) -> None:
     """Write down the person's name and address."""
     know(KnownName.Kind.PERSON, user.name, user.public_id)

@@ -351,3 +351,17 @@ def test_theme_button_changes_the_theme_and_goes_back(world: World, signed_in: A
 
 def test_theme_that_is_none_is_refused(world: World, signed_in: Any) -> None:
     assert signed_in(world.viewer).post("/profile/theme/", {"theme": "pink"}).status_code == 400
+
+
+def test_new_address_is_known_once_it_is_proven(world: World, signed_in: Any, mailoutbox: Any) -> None:
+    client = signed_in(world.viewer)
+    client.post("/accounts/login/", {})
+    client.post(reverse("account_reauthenticate"), {"password": factories.PASSWORD})
+
+    client.post(reverse("account_email"), {"action_add": "", "email": "Vera@New.example"})
+    assert not KnownName.objects.filter(name="vera@new.example").exists()
+    link = re.search(r"/accounts/confirm-email/[^/\s]+/", mailoutbox[-1].body)
+    assert link
+    client.post(link[0])
+
+    assert KnownName.objects.get(name="vera@new.example").object_id == world.viewer.public_id
