@@ -177,7 +177,7 @@ def correct(*, incident: Incident, by: User, **changes: Any) -> None:
     unknown = set(changes) - {"severity", "service", "environment"}
     if unknown:
         raise ValueError(f"Not to be corrected: {', '.join(sorted(unknown))}.")
-    now = Incident.objects.select_for_update().select_related("service").get(pk=incident.pk)
+    now = Incident.objects.select_for_update(of=("self",)).select_related("service").get(pk=incident.pk)
     changed = {name: value for name, value in changes.items() if getattr(now, name) != value}
     if not changed:
         return
