@@ -44,8 +44,11 @@ class Child:
         threading.Thread(target=self._copy_output, args=(self.process,), daemon=True).start()
 
     def _copy_output(self, process: subprocess.Popen[str]) -> None:
-        for line in process.stdout or ():
-            self.output.write(f"{self.name:>11} | {line}")
+        if process.stdout is None:
+            return
+        with process.stdout as lines:
+            for line in lines:
+                self.output.write(f"{self.name:>11} | {line}")
 
     @property
     def is_alive(self) -> bool:

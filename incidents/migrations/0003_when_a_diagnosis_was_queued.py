@@ -4,15 +4,14 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('incidents', '0002_correct_outcomes'),
+        ("incidents", "0002_correct_outcomes"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='diagnosis',
-            name='queued_at',
+            model_name="diagnosis",
+            name="queued_at",
             field=models.DateTimeField(blank=True, null=True),
         ),
     ]

@@ -4,25 +4,41 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('incidents', '0003_when_a_diagnosis_was_queued'),
+        ("incidents", "0003_when_a_diagnosis_was_queued"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='delivery',
-            name='content_encoding',
+            model_name="delivery",
+            name="content_encoding",
             field=models.CharField(blank=True, max_length=40),
         ),
         migrations.AddField(
-            model_name='delivery',
-            name='title',
+            model_name="delivery",
+            name="title",
             field=models.CharField(blank=True, max_length=200),
         ),
         migrations.AlterField(
-            model_name='incidentevent',
-            name='kind',
-            field=models.CharField(choices=[('opened', 'opened it'), ('acknowledged', 'acknowledged it'), ('assigned', 'assigned it'), ('corrected', 'corrected it'), ('investigated', 'investigated'), ('answered', 'answered'), ('attempted', 'saved a failed attempt'), ('rated', 'rated an answer'), ('resolved', 'resolved it'), ('recorded', 'wrote down what fixed it'), ('reopened', 'reopened it'), ('system_text', 'added more from the system'), ('noted', 'wrote a note')], max_length=16),
+            model_name="incidentevent",
+            name="kind",
+            field=models.CharField(
+                choices=[
+                    ("opened", "opened it"),
+                    ("acknowledged", "acknowledged it"),
+                    ("assigned", "assigned it"),
+                    ("corrected", "corrected it"),
+                    ("investigated", "investigated"),
+                    ("answered", "answered"),
+                    ("attempted", "saved a failed attempt"),
+                    ("rated", "rated an answer"),
+                    ("resolved", "resolved it"),
+                    ("recorded", "wrote down what fixed it"),
+                    ("reopened", "reopened it"),
+                    ("system_text", "added more from the system"),
+                    ("noted", "wrote a note"),
+                ],
+                max_length=16,
+            ),
         ),
     ]

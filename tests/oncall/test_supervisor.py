@@ -37,6 +37,7 @@ def test_output_carries_the_childs_name() -> None:
     child.start()
 
     assert _until(lambda: "child | hello\n" in output.getvalue())
+    assert _until(lambda: not child.is_alive)
 
 
 def test_a_dead_child_is_started_again() -> None:
