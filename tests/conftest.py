@@ -2,12 +2,14 @@
 
 import os
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from django.test import Client
 
+from teams import audit
 from teams.models import Membership, Project, Team, User
 from tests import factories
 
@@ -33,6 +35,13 @@ class World:
     stranger: User
     reviewer: User
     platform_admin: User
+
+
+@pytest.fixture(autouse=True)
+def _door() -> Iterator[None]:
+    """Each test acts through the door of a task, whatever a test before it came by."""
+    with audit.acting("task"):
+        yield
 
 
 @pytest.fixture

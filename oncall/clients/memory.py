@@ -4,15 +4,20 @@
 recall, reflect. A bank is the only wall between memories: tags rank and narrow, they protect nothing.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Protocol
 
 from django.conf import settings
 
 # Hindsight accepts more, but "/" breaks its URLs and capitals are easily mistyped.
-BANK_ID_PATTERN = r"^[a-z0-9][a-z0-9-]{7,62}$"
+_BANK_ID = re.compile(r"[a-z0-9][a-z0-9-]{7,62}")
+_DOCUMENT_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_WORD = re.compile(r"[^\W_]")
+# Characters of a document's text that are kept; what is beyond them is left out.
+MAX_TEXT = 200_000
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,11 @@ class MemoryRefused(MemoryFailure):
 
 
 class Memory(Protocol):
-    """A memory. Every call may raise ``MemoryUnavailable`` or ``MemoryRefused``; ``bank_id`` must match the pattern."""
+    """A memory. Every call may raise ``MemoryUnavailable`` or ``MemoryRefused``.
+
+    A bank's id has 8 to 63 lower-case letters, digits and dashes, a document's 1 to 64 letters, digits, dashes and
+    underscores; others are refused.
+    """
 
     name: str
 
@@ -85,13 +94,17 @@ class Memory(Protocol):
         ...
 
     def retain(self, bank_id: str, document: Document) -> None:
-        """Store the document, replacing one with the same id. Afterwards it may take a moment to be recallable."""
+        """Store the document, replacing one with the same id. Afterwards it may take a moment to be recallable.
+
+        A bank that is not there may be made. A document without a text is refused.
+        """
         ...
 
     def recall(self, bank_id: str, query: str, *, tags: Sequence[str] = (), limit: int = 20) -> list[Recollection]:
         """Return at most ``limit`` candidates, best first, one for each document.
 
-        With tags, only documents that carry *all* of them. An unknown bank gives none.
+        With tags, only documents that carry *all* of them. An unknown bank gives none, and so does a query without a
+        word. A memory may leave out what is too far from the query, even with tags: ask with the document's own words.
         """
         ...
 
@@ -104,7 +117,10 @@ class Memory(Protocol):
         ...
 
     def documents(self, bank_id: str) -> Iterator[StoredDocument]:
-        """Yield every document of the bank, in no promised order; none for an unknown bank."""
+        """Yield every document of the bank once, in no promised order; none for an unknown bank.
+
+        Documents may be forgotten while this goes on.
+        """
         ...
 
     def delete_bank(self, bank_id: str) -> None:
@@ -114,6 +130,42 @@ class Memory(Protocol):
     def health(self) -> str:
         """Return "" when the memory answers, otherwise a sentence that says what is wrong. Never raises."""
         ...
+
+
+def check_bank_id(bank_id: str) -> None:
+    """Raise ``MemoryRefused`` for what is no id of a bank."""
+    if not _BANK_ID.fullmatch(bank_id):
+        raise MemoryRefused("This is no id of a bank.")
+
+
+def check_document_id(document_id: str) -> None:
+    """Raise ``MemoryRefused`` for what is no id of a document."""
+    if not _DOCUMENT_ID.fullmatch(document_id):
+        raise MemoryRefused("This is no id of a document.")
+
+
+def storable(document: Document) -> Document:
+    """Return the document as every memory can store it; raise ``MemoryRefused`` for one without id or text."""
+    check_document_id(document.document_id)
+    text = _encodable(document.text)[:MAX_TEXT]
+    if not text.strip():
+        raise MemoryRefused("A document needs a text.")
+    return replace(
+        document,
+        text=text,
+        tags=tuple(dict.fromkeys(_encodable(tag) for tag in document.tags)),
+        metadata={_encodable(key): _encodable(str(value)) for key, value in document.metadata.items()},
+    )
+
+
+def searchable(query: str) -> str:
+    """Return the query as every memory can read it; "" for one without a word."""
+    return _encodable(query) if _WORD.search(query) else ""
+
+
+def _encodable(text: str) -> str:
+    """Return the text without NUL, which PostgreSQL refuses, and lone surrogates, which UTF-8 cannot hold."""
+    return text.replace("\x00", " ").encode("utf-8", "replace").decode()
 
 
 def get_memory() -> Memory | None:

@@ -136,6 +136,7 @@ def test_a_vague_alert_asks_three_questions_and_goes_on_from_an_answer(sign_in: 
     _paste(visitor, EXAMPLES["vague"].text)
     expect(visitor.page.locator("#ask")).to_have_text("Three questions", timeout=15_000)
     expect(visitor.page.locator("textarea[name^='answer-']")).to_have_count(3)
+    expect(visitor.page.locator("#checks")).to_be_visible(timeout=15_000)
     assert 2 <= visitor.page.locator("section:has(#checks) .oc-cmd").count() <= 3
 
     visitor.page.locator("textarea[name^='answer-']").last.fill(

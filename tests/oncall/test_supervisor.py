@@ -47,6 +47,7 @@ def test_a_dead_child_is_started_again() -> None:
     assert _until(lambda: not child.is_alive)
 
     assert _until(lambda: child.restart_if_due(time.monotonic()) or output.getvalue().count("up ") == 2)
+    assert _until(lambda: not child.is_alive)
 
 
 def test_everything_ends_within_five_seconds_even_what_will_not() -> None:
