@@ -6,36 +6,46 @@ unrelated families and may hold what was sent, so only their kind is passed on.
 """
 
 import asyncio
-import re
+import json
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime
 from typing import Any, TypeVar
 
 from django.conf import settings
 
 from oncall.clients.memory import (
-    BANK_ID_PATTERN,
     Document,
+    MemoryFailure,
     MemoryRefused,
     MemoryUnavailable,
     Recollection,
     Reflection,
     StoredDocument,
+    check_bank_id,
+    check_document_id,
+    searchable,
+    storable,
 )
 
 T = TypeVar("T")
 
+# Client and server must share these two numbers: a server of another one answers in forms the client cannot read.
+VERSION = "1.1"
 # Seconds. The client's own default is 300 for everything.
-RECALL_TIMEOUT, RETAIN_TIMEOUT, REFLECT_TIMEOUT, OTHER_TIMEOUT = 10.0, 60.0, 120.0, 30.0
-# The server cuts a query at 500 tokens; four characters a token leaves room.
+RECALL_TIMEOUT, RETAIN_TIMEOUT, REFLECT_TIMEOUT, OTHER_TIMEOUT, HEALTH_TIMEOUT = 10.0, 60.0, 120.0, 30.0, 5.0
+# The server cuts a query at 500 tokens; this leaves room for text of few characters a token.
 MAX_QUERY_CHARACTERS = 1600
+# The server cuts its results by their tokens, not by their number: 20 documents of a full chunk each need 20,000,
+# and one long document brings several chunks.
+MAX_RESULT_TOKENS = 40_000
 PAGE = 100
-_HAS_WORD = re.compile(r"\w")
 # Statuses that another try may mend.
 _TEMPORARY = {408, 425, 429}
 
 
 class HindsightMemory:
-    """The memory on a Hindsight server."""
+    """The memory on a Hindsight server. Not for use inside an event loop: each call runs its own."""
 
     name = "hindsight"
 
@@ -49,7 +59,7 @@ class HindsightMemory:
         Chunks mode keeps the text as it is; without observations a forgotten document is really gone. Graph and
         temporal retrieval bury the true match unless a reranker sorts their results.
         """
-        _check(bank_id)
+        check_bank_id(bank_id)
         reranker = settings.HINDSIGHT_RERANKER
         self._call(
             OTHER_TIMEOUT,
@@ -64,165 +74,201 @@ class HindsightMemory:
 
     def retain(self, bank_id: str, document: Document) -> None:
         """Store the document, replacing one with the same id."""
-        _check(bank_id)
+        check_bank_id(bank_id)
+        document = storable(document)
         self._call(
             RETAIN_TIMEOUT,
             lambda client: client.aretain(
                 bank_id,
-                document.text.replace("\x00", " "),
-                timestamp=document.occurred_at,
+                document.text,
+                # Without this word the server would take the moment of writing for the time of the event.
+                timestamp=document.occurred_at or "unset",
                 document_id=document.document_id,
-                metadata={key: str(value) for key, value in document.metadata.items()},
+                metadata=dict(document.metadata),
                 tags=list(document.tags) or None,
                 update_mode="replace",
             ),
         )
 
     def recall(self, bank_id: str, query: str, *, tags: Sequence[str] = (), limit: int = 20) -> list[Recollection]:
-        """Return at most ``limit`` candidates, one for each document, in the server's order.
+        """Return at most ``limit`` candidates, one for each document, the nearest first.
 
-        The score is the cosine that the server reports, where it does: its own final score compares with nothing.
+        The score is the reranker's, or else the cosine: the server's own final score compares with nothing, and its
+        order without a reranker puts the true match lower.
         """
-        _check(bank_id)
-        if not _HAS_WORD.search(query):
+        check_bank_id(bank_id)
+        query = searchable(query[:MAX_QUERY_CHARACTERS])
+        if not query:
             return []
         narrowed: dict[str, Any] = {}
         if tags:
             # An empty list means "no filter", and "any" lets untagged memories through: never send either.
             narrowed = {"tags": list(tags), "tags_match": "all_strict"}
-        response = self._call(
-            RECALL_TIMEOUT,
-            lambda client: client.arecall(bank_id, query[:MAX_QUERY_CHARACTERS], max_tokens=8192, **narrowed),
-            missing=None,
-        )
-        return _collapse(getattr(response, "results", None) or [], limit)
+
+        async def ask(client: Any) -> list[Recollection]:
+            answer = await client.arecall(bank_id, query, max_tokens=MAX_RESULT_TOKENS, **narrowed)
+            return _collapse(answer.results, limit)
+
+        try:
+            return self._call(RECALL_TIMEOUT, ask)
+        except _Missing:
+            return []
 
     def reflect(self, bank_id: str, question: str) -> Reflection:
         """Return the server's own answer; refused where it has no language model."""
-        _check(bank_id)
+        check_bank_id(bank_id)
         answer = self._call(
             REFLECT_TIMEOUT, lambda client: client.areflect(bank_id, question, budget="low", include_facts=True)
         )
-        memories = getattr(getattr(answer, "based_on", None), "memories", None) or []
-        ids = dict.fromkeys(str(memory.document_id) for memory in memories if getattr(memory, "document_id", None))
-        return Reflection(str(getattr(answer, "text", "") or ""), tuple(ids))
+        facts = (answer.based_on and answer.based_on.memories) or []
+        return Reflection(answer.text, tuple(dict.fromkeys(fact.document_id for fact in facts if fact.document_id)))
 
     def forget(self, bank_id: str, document_id: str) -> None:
         """Remove the document; one that is not there is already forgotten."""
-        _check(bank_id)
-        self._call(
-            OTHER_TIMEOUT,
-            lambda client: client.documents.delete_document(bank_id, document_id, _request_timeout=OTHER_TIMEOUT),
-            missing=None,
-        )
+        check_bank_id(bank_id)
+        check_document_id(document_id)
+        with suppress(_Missing):
+            self._call(
+                OTHER_TIMEOUT,
+                lambda client: client.documents.delete_document(bank_id, document_id, _request_timeout=OTHER_TIMEOUT),
+            )
 
     def documents(self, bank_id: str) -> Iterator[StoredDocument]:
-        """Yield every document of the bank, page by page."""
-        _check(bank_id)
-        offset = 0
-        while True:
-            page = self._page(bank_id, offset)
-            items = list(getattr(page, "items", None) or [])
-            for item in items:
-                yield _stored(item)
-            if len(items) < PAGE:
-                return
-            offset += PAGE
+        """Yield every document of the bank, after reading all pages.
 
-    def _page(self, bank_id: str, offset: int) -> Any:
-        return self._call(
-            OTHER_TIMEOUT,
-            lambda client: client.documents.list_documents(
-                bank_id, limit=PAGE, offset=offset, _request_timeout=OTHER_TIMEOUT
-            ),
-            missing=None,
-        )
+        Pages are counted by offset: one that is forgotten between two of them would hide another.
+        """
+        check_bank_id(bank_id)
+        found: dict[str, StoredDocument] = {}
+        offset, more = 0, True
+        while more:
+            items = self._page(bank_id, offset)
+            found.update((item.id, _stored(item)) for item in items)
+            offset += PAGE
+            more = len(items) == PAGE
+        yield from found.values()
+
+    def _page(self, bank_id: str, offset: int) -> list[Any]:
+        try:
+            page = self._call(
+                OTHER_TIMEOUT,
+                lambda client: client.documents.list_documents(
+                    bank_id, limit=PAGE, offset=offset, _request_timeout=OTHER_TIMEOUT
+                ),
+            )
+        except _Missing:
+            return []
+        return list(page.items)
 
     def delete_bank(self, bank_id: str) -> None:
         """Remove the bank with everything in it."""
-        _check(bank_id)
-        self._call(OTHER_TIMEOUT, lambda client: client.adelete_bank(bank_id), missing=None)
+        check_bank_id(bank_id)
+        with suppress(_Missing):
+            self._call(OTHER_TIMEOUT, lambda client: client.adelete_bank(bank_id))
 
     def health(self) -> str:
-        """Return "" when the server answers in the version that this client speaks."""
+        """Return "" when the server answers, takes the key and has the version that this client speaks."""
+
+        async def ask(client: Any) -> str:
+            version = await client.aget_version()
+            # The version is told to everybody; the list of banks only to who has the key.
+            await client.banks.list_banks(limit=1, _request_timeout=HEALTH_TIMEOUT)
+            return str(version.api_version)
+
         try:
-            version = self._call(OTHER_TIMEOUT, lambda client: client.aget_version())
-        except MemoryUnavailable:
-            return "The memory server does not answer."
-        except MemoryRefused:
-            return "The memory server refuses the key, or is of another version than its client (1.1)."
-        known = str(getattr(version, "api_version", None) or getattr(version, "version", "") or "")
-        if known and not known.startswith("1.1"):
-            return f"The memory server is of version {known}, its client of 1.1."
+            version = self._call(HEALTH_TIMEOUT, ask)
+        except MemoryFailure as failure:
+            return str(failure)
+        if version.split(".")[:2] != VERSION.split("."):
+            return f"The memory server has another version than its client, which speaks {VERSION}."
         return ""
 
-    def _call(self, timeout: float, ask: Callable[[Any], Awaitable[T]], **fallback: Any) -> T:
-        """Run one call; ``missing=`` is what a 404 gives instead of an error."""
-
-        async def go() -> T:
-            # Imported here: it takes half a second, and only workers and commands talk to the server.
-            from hindsight_client import Hindsight  # noqa: PLC0415
-
-            client = Hindsight(self._url, api_key=self._api_key or None, timeout=timeout, max_attempts=1)
-            try:
-                # The client's own timeout is for each read; this one is for the whole call.
-                return await asyncio.wait_for(ask(client), timeout)
-            finally:
-                await client.aclose()
-
+    def _call(self, timeout: float, ask: Callable[[Any], Awaitable[T]]) -> T:
         try:
-            return asyncio.run(go())
-        except Exception as error:  # five unrelated families: sorted by status and kind just below
-            if _status(error) == 404 and "missing" in fallback:
-                return fallback["missing"]
-            raise _translate(error) from None
+            return asyncio.run(self._ask(timeout, ask))
+        except Exception as error:  # five unrelated families, and any kind where an answer has another form
+            raise _translated(error) from None
+
+    async def _ask(self, timeout: float, ask: Callable[[Any], Awaitable[T]]) -> T:
+        # Imported here: it takes half a second, and only workers and commands talk to the server.
+        import aiohttp  # noqa: PLC0415
+        from hindsight_client import Hindsight  # noqa: PLC0415
+
+        client = Hindsight(self._url, api_key=self._api_key or None, timeout=timeout, max_attempts=1)
+        # Its own session would read the machine's certificates anew, 40 ms for each call; aiohttp's reads them once.
+        client._api_client.rest_client._pool_manager = aiohttp.ClientSession(trust_env=True)
+        try:
+            # A server that sends a byte now and then never meets the client's timeout for a read.
+            return await asyncio.wait_for(ask(client), timeout)
+        finally:
+            await client.aclose()
 
 
-def _check(bank_id: str) -> None:
-    if not re.match(BANK_ID_PATTERN, bank_id or ""):
-        raise MemoryRefused("This is no id of a bank.")
+class _Missing(MemoryRefused):
+    """The server says that it has no such bank or document."""
 
 
-def _status(error: Exception) -> int | None:
-    status = getattr(error, "status", None)
-    return status if isinstance(status, int) else None
-
-
-def _translate(error: Exception) -> MemoryUnavailable | MemoryRefused:
+def _translated(error: Exception) -> MemoryFailure:
     """Return our word for the error. Never its text: it may hold what was sent."""
-    status = _status(error)
-    if status is None:
-        if isinstance(error, ValueError | TypeError):
-            return MemoryRefused(
-                "The memory server's answer, or what was asked, has another form than its client knows."
-            )
-        return MemoryUnavailable("The memory server cannot be reached, or did not answer in time.")
+    status = getattr(error, "status", None)
+    if not status:
+        # Connections fail with OSError and its kin, timeouts with TimeoutError, which is one.
+        if isinstance(error, OSError) or type(error).__module__.startswith("aiohttp."):
+            return MemoryUnavailable("The memory server cannot be reached, or did not answer in time.")
+        return MemoryRefused(f"The memory server answers in another form than its client, which speaks {VERSION}.")
     if status >= 500 or status in _TEMPORARY:
         return MemoryUnavailable(f"The memory server answered with status {status}.")
     if status in (401, 403):
         return MemoryRefused("The memory server refuses the key.")
+    if status == 404 and _says_missing(error):
+        return _Missing("The memory server has no such bank or document.")
     return MemoryRefused(f"The memory server refused the request with status {status}.")
 
 
+def _says_missing(error: Exception) -> bool:
+    """Return whether Hindsight itself misses the thing.
+
+    A wrong address answers 404 too. Taken for "no such document", it would make everything look forgotten.
+    """
+    try:
+        detail = json.loads(getattr(error, "body", None) or "")["detail"]
+    except (ValueError, TypeError, KeyError):
+        return False
+    # A path that the server does not have is "Not Found", with capitals.
+    return isinstance(detail, str) and detail.endswith(" not found")
+
+
 def _collapse(results: list[Any], limit: int) -> list[Recollection]:
-    """Return the first result of each document; the server splits a document into several memories."""
-    best: dict[str, Recollection] = {}
-    for result in results:
-        document_id = getattr(result, "document_id", None)
-        if not document_id or document_id in best:
-            continue
-        scores = getattr(result, "scores", None)
-        best[document_id] = Recollection(
-            document_id=str(document_id),
-            rank=len(best) + 1,
-            score=float(getattr(scores, "semantic", None) or 0.0),
-            chunk=str(getattr(result, "text", "") or ""),
-            tags=tuple(getattr(result, "tags", None) or ()),
-            metadata=dict(getattr(result, "metadata", None) or {}),
-        )
-    return list(best.values())[:limit]
+    """Return the nearest result of each document; the server splits a document into several memories."""
+    best: dict[str, Any] = {}
+    for result in sorted(results, key=_score, reverse=True):
+        if result.document_id:
+            best.setdefault(result.document_id, result)
+    return [_recollection(result, rank) for rank, result in enumerate(list(best.values())[:limit], start=1)]
+
+
+def _score(result: Any) -> float:
+    """Return the reranker's score, or the cosine; 0 for what was found by words alone."""
+    scores = result.scores
+    if scores is None:
+        return 0.0
+    return float(scores.semantic or 0.0) if scores.reranker is None else float(scores.reranker)
+
+
+def _recollection(result: Any, rank: int) -> Recollection:
+    # What the server calls the time of mention is the time that the document was given.
+    occurred_at = datetime.fromisoformat(result.mentioned_at) if result.mentioned_at else None
+    return Recollection(
+        document_id=result.document_id,
+        rank=rank,
+        score=_score(result),
+        chunk=result.text,
+        tags=tuple(result.tags or ()),
+        metadata=dict(result.metadata or {}),
+        occurred_at=occurred_at,
+    )
 
 
 def _stored(item: Any) -> StoredDocument:
-    read = item.get if isinstance(item, dict) else lambda name: getattr(item, name, None)
-    return StoredDocument(str(read("id")), tuple(read("tags") or ()), dict(read("metadata") or {}))
+    metadata = {key: str(value) for key, value in (item.document_metadata or {}).items()}
+    return StoredDocument(item.id, tuple(item.tags or ()), metadata)

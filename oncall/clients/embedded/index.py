@@ -53,9 +53,15 @@ class BankIndex:
         return len(self._slots)
 
     def update(self, rows: Iterable[EmbeddedDocument], generation: int) -> None:
-        """Take in rows that are newer than what is held, tombstones included."""
+        """Take in rows that are newer than what is held, tombstones included, in the order of their generation.
+
+        ``generation`` is the bank's as read before the rows: they may hold later ones, all of them up to the last.
+        """
         writer = None
         for row in rows:
+            generation = max(generation, row.generation)
+            if row.forgotten and row.document_id not in self._slots:
+                continue
             writer = writer or self._index.writer(heap_size=WRITER_BYTES, num_threads=1)
             slot = self._slot(row.document_id)
             writer.delete_documents_by_term("slot", slot)

@@ -5,36 +5,41 @@ before each recall and loads only newer rows, so that web, workers and commands 
 """
 
 import os
-import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from django.db import DatabaseError, transaction
 from django.db.models import F
 
 from oncall.clients.embedded.models import EmbeddedBank, EmbeddedDocument
 from oncall.clients.memory import (
-    BANK_ID_PATTERN,
     Document,
     MemoryRefused,
     MemoryUnavailable,
     Recollection,
     Reflection,
     StoredDocument,
+    check_bank_id,
+    check_document_id,
+    searchable,
+    storable,
 )
+
+if TYPE_CHECKING:
+    from oncall.clients.embedded.index import BankIndex
 
 # Indexes kept in one process; the one unused for longest goes first. 10,000 documents take some 25 MB.
 MAX_INDEXES = 64
-MAX_TEXT = 200_000
 
 
 @dataclass
 class _Held:
     lock: threading.Lock = field(default_factory=threading.Lock)
-    index: object | None = None
+    index: "BankIndex | None" = None
 
 
 class _Indexes:
@@ -73,7 +78,7 @@ class EmbeddedMemory:
 
     def ensure_bank(self, bank_id: str) -> None:
         """Make the bank, or leave it as it is."""
-        _check(bank_id)
+        check_bank_id(bank_id)
         with _database():
             EmbeddedBank.objects.get_or_create(bank_id=bank_id)
 
@@ -82,11 +87,9 @@ class EmbeddedMemory:
         # Imported here: numpy and the weights are needed by whoever writes or recalls, and by nobody else.
         from oncall.clients.embedded.embedding import embed_document, pack  # noqa: PLC0415
 
-        _check(bank_id)
-        if not document.document_id or len(document.document_id) > 64:
-            raise MemoryRefused("A document needs an id of at most 64 characters.")
-        text = document.text.replace("\x00", " ")[:MAX_TEXT]
-        vectors = pack(embed_document(text))
+        check_bank_id(bank_id)
+        document = storable(document)
+        vectors = pack(embed_document(document.text))
         with _database(), transaction.atomic():
             bank, _ = EmbeddedBank.objects.get_or_create(bank_id=bank_id)
             EmbeddedDocument.objects.update_or_create(
@@ -95,9 +98,9 @@ class EmbeddedMemory:
                 defaults={
                     "generation": _next_generation(bank),
                     "forgotten": False,
-                    "text": text,
-                    "tags": sorted(set(document.tags)),
-                    "metadata": {key: str(value) for key, value in document.metadata.items()},
+                    "text": document.text,
+                    "tags": list(document.tags),
+                    "metadata": dict(document.metadata),
                     "occurred_at": document.occurred_at,
                     "vectors": vectors,
                 },
@@ -108,22 +111,17 @@ class EmbeddedMemory:
 
         An unknown bank gives none, and so does a query without words.
         """
-        from oncall.clients.embedded.index import BankIndex  # noqa: PLC0415 (as in retain)
-
-        _check(bank_id)
+        check_bank_id(bank_id)
+        query = searchable(query)
+        if not query:
+            return []
         with _database():
             bank = EmbeddedBank.objects.filter(bank_id=bank_id).first()
             if bank is None:
                 return []
             held = _indexes.of(bank)
             with held.lock:
-                index = held.index
-                if not isinstance(index, BankIndex):
-                    index = held.index = BankIndex()
-                if index.generation < bank.generation:
-                    newer = bank.documents.filter(generation__gt=index.generation, generation__lte=bank.generation)
-                    index.update(newer.order_by("generation").iterator(500), bank.generation)
-                return index.search(query, tags, limit)
+                return _current(held, bank).search(query, tags, limit)
 
     def reflect(self, bank_id: str, question: str) -> Reflection:
         """Refuse: there is no language model in here."""
@@ -131,7 +129,8 @@ class EmbeddedMemory:
 
     def forget(self, bank_id: str, document_id: str) -> None:
         """Blank the document and leave a tombstone; one that is not there is already forgotten."""
-        _check(bank_id)
+        check_bank_id(bank_id)
+        check_document_id(document_id)
         with _database(), transaction.atomic():
             bank = EmbeddedBank.objects.filter(bank_id=bank_id).first()
             if bank is None:
@@ -143,7 +142,7 @@ class EmbeddedMemory:
 
     def documents(self, bank_id: str) -> Iterator[StoredDocument]:
         """Yield every document that was not forgotten."""
-        _check(bank_id)
+        check_bank_id(bank_id)
         with _database():
             rows = EmbeddedDocument.objects.filter(bank__bank_id=bank_id, forgotten=False).order_by("pk")
             for row in rows.values_list("document_id", "tags", "metadata").iterator(500):
@@ -151,7 +150,7 @@ class EmbeddedMemory:
 
     def delete_bank(self, bank_id: str) -> None:
         """Remove the bank with everything in it."""
-        _check(bank_id)
+        check_bank_id(bank_id)
         with _database():
             EmbeddedBank.objects.filter(bank_id=bank_id).delete()
 
@@ -164,15 +163,25 @@ class EmbeddedMemory:
         return ""
 
 
+def _current(held: _Held, bank: EmbeddedBank) -> "BankIndex":
+    """Return the bank's index, brought up to date; the lock must be held."""
+    from oncall.clients.embedded.index import BankIndex  # noqa: PLC0415 (as in retain)
+
+    # Taken out meanwhile: an index whose update failed halfway is never searched.
+    index, held.index = held.index, None
+    if index is None or index.generation > bank.generation:  # of before a database was put back
+        index = BankIndex()
+    if index.generation < bank.generation:
+        newer = bank.documents.filter(generation__gt=index.generation)
+        index.update(newer.order_by("generation").iterator(500), bank.generation)
+    held.index = index
+    return index
+
+
 def _next_generation(bank: EmbeddedBank) -> int:
     """Count a write; the row stays locked until the transaction ends, so that generations commit in order."""
     EmbeddedBank.objects.filter(pk=bank.pk).update(generation=F("generation") + 1)
     return EmbeddedBank.objects.values_list("generation", flat=True).get(pk=bank.pk)
-
-
-def _check(bank_id: str) -> None:
-    if not re.match(BANK_ID_PATTERN, bank_id or ""):
-        raise MemoryRefused("This is no id of a bank.")
 
 
 @contextmanager
