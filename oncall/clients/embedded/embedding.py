@@ -1,5 +1,6 @@
 """Vectors of texts: WordLlama, 256 dimensions, whose weights and tokenizer are inside its package."""
 
+import os
 import threading
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,14 @@ WHOLE_CHARACTERS, HEAD_CHARACTERS = 8000, 300
 
 Vectors = numpy.typing.NDArray[numpy.float32]
 _loading = threading.Lock()
+
+
+def _unlock_after_fork() -> None:
+    global _loading
+    _loading = threading.Lock()  # one that another thread held at the fork would never be released
+
+
+os.register_at_fork(after_in_child=_unlock_after_fork)
 
 
 @cache

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from oncall.clients.embedded.embedding import DIMENSIONS, Vectors, embed, unpack
+from oncall.clients.embedded.embedding import DIMENSIONS, WHOLE_CHARACTERS, Vectors, embed, unpack
 from oncall.clients.embedded.models import EmbeddedDocument
 from oncall.clients.embedded.tokens import tokens
 from oncall.clients.memory import Recollection
@@ -41,7 +41,7 @@ class BankIndex:
         self._tantivy: Any = tantivy
         builder = tantivy.SchemaBuilder()
         builder.add_text_field("words", stored=False, tokenizer_name="whitespace", index_option="freq")
-        builder.add_unsigned_field("slot", stored=True, indexed=True)
+        builder.add_unsigned_field("slot", indexed=True, fast=True)
         self._schema = builder.build()
         self._index = tantivy.Index(self._schema)
         self.generation = 0
@@ -122,11 +122,12 @@ class BankIndex:
         )
         searcher = self._index.searcher()
         depth = DEPTH if allowed is None else max(DEPTH, len(self._entries))
-        slots = [searcher.doc(address)["slot"][0] for _, address in searcher.search(query, depth).hits]
+        hits = searcher.search(query, depth, count=False).hits
+        slots = searcher.fast_field_values("slot", [address for _, address in hits])
         return [slot for slot in slots if allowed is None or slot in allowed][:DEPTH]
 
     def _by_meaning(self, query: str, allowed: set[int] | None) -> list[int]:
-        vector = embed([query[:8000]])[0]
+        vector = embed([query[:WHOLE_CHARACTERS]])[0]
         if not vector.any():
             return []
         used = self._vectors[: len(self._entries)]
