@@ -60,11 +60,14 @@ class BankIndex:
         writer = None
         for row in rows:
             generation = max(generation, row.generation)
-            if row.forgotten and row.document_id not in self._slots:
+            held = row.document_id in self._slots
+            if row.forgotten and not held:
                 continue
             writer = writer or self._index.writer(heap_size=WRITER_BYTES, num_threads=1)
             slot = self._slot(row.document_id)
-            writer.delete_documents_by_term("slot", slot)
+            if held:
+                # By query: by term, the binding looks for a signed number and deletes nothing in an unsigned field.
+                writer.delete_documents_by_query(self._tantivy.Query.term_query(self._schema, "slot", slot))
             if row.forgotten:
                 del self._slots[row.document_id]
                 self._entries[slot] = None
