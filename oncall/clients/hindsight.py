@@ -185,9 +185,12 @@ class HindsightMemory:
 
     def _call(self, timeout: float, ask: Callable[[Any], Awaitable[T]]) -> T:
         try:
-            return asyncio.run(self._ask(timeout, ask))
+            answer = asyncio.run(self._ask(timeout, ask))
         except Exception as error:  # five unrelated families, and any kind where an answer has another form
             raise _translated(error) from None
+        if getattr(answer, "success", True) is False:
+            raise MemoryUnavailable("The memory server says that it failed.")
+        return answer
 
     async def _ask(self, timeout: float, ask: Callable[[Any], Awaitable[T]]) -> T:
         # Imported here: it takes half a second, and only workers and commands talk to the server.

@@ -282,7 +282,7 @@ def test_any_text_comes_back_by_its_own_words(memory: Memory, bank: str, text: s
 
 
 def test_a_text_of_100_kilobytes_is_one_document(memory: Memory, bank: str) -> None:
-    text = POOL + "".join(f"\npod-{number} restarted after the pool was exhausted" for number in range(2100))
+    text = POOL + "".join(f"\npod-{number} restarted after the pool was exhausted" for number in range(2200))
     assert len(text) > 100_000
     memory.retain(bank, make_document("long", text))
     assert stored(memory, bank) == ["long"]
