@@ -106,7 +106,7 @@ class BankIndex:
             return []
         scores: dict[int, float] = {}
         for ranking in (self._by_words(terms, allowed), self._by_meaning(query, allowed)):
-            for rank, slot in enumerate(ranking, start=1):
+            for slot, rank in ranking.items():
                 scores[slot] = scores.get(slot, 0.0) + 1 / (FUSION_K + rank)
         best = sorted(scores, key=lambda slot: self._order(slot, scores[slot]))[:limit]
         return [self._recollection(slot, rank, scores[slot]) for rank, slot in enumerate(best, start=1)]
@@ -118,7 +118,7 @@ class BankIndex:
         wanted = frozenset(tags)
         return {slot for slot, entry in enumerate(self._entries) if entry and wanted <= entry.tags}
 
-    def _by_words(self, terms: list[str], allowed: set[int] | None) -> list[int]:
+    def _by_words(self, terms: list[str], allowed: set[int] | None) -> dict[int, int]:
         tantivy = self._tantivy
         query = tantivy.Query.boolean_query(
             [(tantivy.Occur.Should, tantivy.Query.term_query(self._schema, "words", term, "freq")) for term in terms]
@@ -127,18 +127,19 @@ class BankIndex:
         depth = DEPTH if allowed is None else max(DEPTH, len(self._entries))
         hits = searcher.search(query, depth, count=False).hits
         slots = searcher.fast_field_values("slot", [address for _, address in hits])
-        return [slot for slot in slots if allowed is None or slot in allowed][:DEPTH]
+        scored = [(slot, score) for slot, (score, _) in zip(slots, hits, strict=True)]
+        return _ranks([pair for pair in scored if allowed is None or pair[0] in allowed][:DEPTH])
 
-    def _by_meaning(self, query: str, allowed: set[int] | None) -> list[int]:
+    def _by_meaning(self, query: str, allowed: set[int] | None) -> dict[int, int]:
         vector = embed([query[:WHOLE_CHARACTERS]])[0]
         if not vector.any():
-            return []
+            return {}
         used = self._vectors[: len(self._entries)]
         nearness = (used @ vector).max(axis=1)
         alive = [slot for slot, entry in enumerate(self._entries) if entry and (allowed is None or slot in allowed)]
         among = numpy.asarray(alive)
         best = among[numpy.argsort(-nearness[among], kind="stable")[:DEPTH]]
-        return [int(slot) for slot in best]
+        return _ranks([(int(slot), float(nearness[slot])) for slot in best])
 
     def _order(self, slot: int, score: float) -> tuple[float, float, str]:
         entry = self._entries[slot]
@@ -157,3 +158,15 @@ class BankIndex:
             metadata=entry.metadata,
             occurred_at=entry.occurred_at,
         )
+
+
+def _ranks(scored: list[tuple[int, float]]) -> dict[int, int]:
+    """Return each slot's rank, from 1, in the order given; equal texts, which score alike, share one."""
+    ranks: dict[int, int] = {}
+    last, rank = None, 0
+    for place, (slot, score) in enumerate(scored, start=1):
+        # Sums of the same numbers may differ in their last digits.
+        if last is None or abs(score - last) > 1e-6 * max(abs(last), 1.0):
+            last, rank = score, place
+        ranks[slot] = rank
+    return ranks
