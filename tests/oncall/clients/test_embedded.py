@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 
 from oncall.clients.embedded import memory as embedded
 from oncall.clients.embedded.embedding import embed, embed_document, pack, unpack
+from oncall.clients.embedded.index import FUSION_K
 from oncall.clients.embedded.memory import EmbeddedMemory
 from oncall.clients.embedded.models import EmbeddedBank, EmbeddedDocument
 from oncall.clients.embedded.tokens import tokens
@@ -69,9 +70,9 @@ def test_a_replaced_text_is_no_longer_found_by_its_words(memory: EmbeddedMemory,
     memory.retain(bank, make_document("one", POOL))
     assert memory.recall(bank, "HikariPool-1")[0].document_id == "one"
     memory.retain(bank, make_document("one", DISK))
-    by_words = 2 / 61  # first by words and by meaning
-    assert memory.recall(bank, "HikariPool-1 exhausted")[0].score < by_words
-    assert memory.recall(bank, "Elasticsearch disk full")[0].score == pytest.approx(by_words)
+    first_by_both = 2 / (FUSION_K + 1)
+    assert memory.recall(bank, "HikariPool-1 exhausted")[0].score < first_by_both
+    assert memory.recall(bank, "Elasticsearch disk full")[0].score == pytest.approx(first_by_both)
 
 
 def test_a_forgotten_text_leaves_nothing_in_the_database(memory: EmbeddedMemory, bank: str) -> None:
@@ -91,7 +92,7 @@ def test_an_index_grows_beyond_its_first_slots(memory: EmbeddedMemory, bank: str
                 memory.retain(bank, make_document(f"doc-{number}", f"The pool of {word(number)} failed."))
         for number in (numbers.start, numbers.start + 255, numbers.start + 256, numbers.stop - 1):
             first_by_words = [item.document_id for item in memory.recall(bank, word(number), limit=2)]
-            assert f"doc-{number}" in first_by_words
+            assert f"doc-{number}" in first_first_by_both
             [own] = memory.recall(bank, "failed", tags=[f"id:doc-{number}"])
             assert own.document_id == f"doc-{number}"
 
