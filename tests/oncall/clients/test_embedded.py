@@ -91,8 +91,8 @@ def test_an_index_grows_beyond_its_first_slots(memory: EmbeddedMemory, bank: str
             for number in numbers:
                 memory.retain(bank, make_document(f"doc-{number}", f"The pool of {word(number)} failed."))
         for number in (numbers.start, numbers.start + 255, numbers.start + 256, numbers.stop - 1):
-            first_by_words = [item.document_id for item in memory.recall(bank, word(number), limit=2)]
-            assert f"doc-{number}" in first_first_by_both
+            nearest = [item.document_id for item in memory.recall(bank, word(number), limit=2)]
+            assert f"doc-{number}" in nearest
             [own] = memory.recall(bank, "failed", tags=[f"id:doc-{number}"])
             assert own.document_id == f"doc-{number}"
 
