@@ -16,8 +16,8 @@ from django.conf import settings
 _BANK_ID = re.compile(r"[a-z0-9][a-z0-9-]{7,62}")
 _DOCUMENT_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _WORD = re.compile(r"[^\W_]")
-# Characters of a document's text that are kept; what is beyond them is left out.
-MAX_TEXT = 200_000
+# Characters of a document's text that are kept. A Hindsight server on two cores takes half a minute for so many.
+MAX_TEXT = 100_000
 
 
 @dataclass(frozen=True)
