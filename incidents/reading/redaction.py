@@ -7,21 +7,25 @@ and addresses are no credentials and stay: an incident is read by them.
 
 import re
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 _VALUE = r"[^\s\"'`,;&<>()\[\]{}]+"
-# Names whose value is a credential, wherever they stand: key=value, key: value, "key": "value", --key value.
+# Names whose value is a credential: key=value, key: value, "key": "value". What stands before the name does not matter
+# ("DB_PASSWORD", "githubToken"), but a parser's "unexpected token: name" names none.
 _NAMES = (
-    r"(?:[a-z0-9_.-]{0,40}(?:password|passwd|passphrase|secret[_-]?key|secret|api[_-]?key|apikey|access[_-]?key|private[_-]?key|"
-    r"auth[_-]?token|access[_-]?token|refresh[_-]?token|session[_-]?token|client[_-]?secret|credential)s?|"
-    r"pwd|pw|token|sessionid|session_id|csrftoken|x-api-key|aws_secret_access_key)"
+    r"(?:(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|credential)s?|"
+    r"(?<!unexpected )(?<!invalid )(?<!illegal )token|session_?id|(?<![A-Za-z0-9])pwd?)"
 )
+_SCHEMES = r"(?:bearer|basic|digest|token|negotiate|ntlm|splunk|geniekey|api-?key|key)"
 
 _PATTERNS: list[tuple[str, re.Pattern[str], str]] = [
     (
         "private key",
         re.compile(
-            r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----.{0,8000}?(?:-----END [A-Z ]{0,30}PRIVATE KEY-----|\Z)", re.S
+            # To its end; of a key that was cut off, whatever looks like one. Possessive: no way back, so it is linear.
+            r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----"
+            r"(?:(?:[^-]|-(?!----)){0,8000}+-----END [A-Z ]{0,30}PRIVATE KEY-----|[A-Za-z0-9+/=\s\\]{0,8000}+)"
         ),
         "",
     ),
@@ -45,8 +49,7 @@ _PATTERNS: list[tuple[str, re.Pattern[str], str]] = [
     (
         "authorization",
         re.compile(
-            r"(?P<keep>\b(?:proxy-)?authorization[\"']?\s{0,3}[:=]\s{0,3}[\"']?)(?:(?:bearer|basic|digest|token)\s+)?"
-            + _VALUE,
+            r"(?P<keep>\b(?:proxy-)?authorization[\"']?\s{0,3}[:=]\s{0,3}[\"']?)(?:" + _SCHEMES + r"\s{1,3})?" + _VALUE,
             re.I,
         ),
         "keep",
@@ -56,9 +59,9 @@ _PATTERNS: list[tuple[str, re.Pattern[str], str]] = [
     (
         "password",
         re.compile(
-            r"(?P<keep>(?<![A-Za-z0-9])"
+            r"(?P<keep>"
             + _NAMES
-            + r"[\"']?\s{0,3}(?:=|:(?!:))\s{0,3})(?!\[redacted)(?:\"[^\"\r\n]{1,400}\"|'[^'\r\n]{1,400}'|[\"']?"
+            + r"(?:\\?[\"'])?\s{0,3}(?:=>?|:(?!:))\s{0,3})(?!\[redacted)(?:\"[^\"\r\n]{1,400}\"|'[^'\r\n]{1,400}'|(?:\\?[\"'])?"
             + _VALUE
             + r")",
             re.I,
@@ -72,6 +75,7 @@ _PATTERNS: list[tuple[str, re.Pattern[str], str]] = [
         ),
         "keep",
     ),
+    ("password", re.compile(r"(?P<keep><(?:password|passwd|pwd|secret|token|apikey)>)[^<\r\n]{1,400}", re.I), "keep"),
     # mysql -pSECRET, where the value is glued to the flag.
     (
         "password",
@@ -93,17 +97,29 @@ _PATTERNS: list[tuple[str, re.Pattern[str], str]] = [
 _HARMLESS = re.compile(
     r"^(?:null|none|true|false|required|invalid|expired|missing|wrong|empty|yes|no|\*+|x+|\.+|<[^>]*>?)$", re.I
 )
-# A pattern's work is bounded by running it over pieces of this many characters.
-_PIECE = 100_000
+# Something long after "=" or ":" that may be opaque; whether it is, its letters say.
+_ASSIGNED = re.compile(r"(?P<keep>[=:]\s{0,2}[\"']?)(?P<value>[A-Za-z0-9+_=-]{32,200})(?![A-Za-z0-9+_=/.-])")
 
 
 def redact(text: str) -> str:
-    """Return the text with every credential-shaped string replaced by ``[redacted: kind]``."""
-    if len(text) > _PIECE:
-        return "".join(redact(text[start : start + _PIECE]) for start in range(0, len(text), _PIECE))
+    """Return the text with every credential-shaped string replaced by ``[redacted: kind]``. Linear in its length."""
     for kind, pattern, keep in _PATTERNS:
         text = pattern.sub(partial(_replacement, kind=kind, keep=keep), text)
-    return text
+    return _ASSIGNED.sub(_opaque, text)
+
+
+def _opaque(match: re.Match[str]) -> str:
+    return f"{match['keep']}[redacted: token]" if _looks_random(match["value"]) else match.group()
+
+
+def _looks_random(value: str) -> bool:
+    """Return whether letters of both cases and digits change as often as chance has it.
+
+    Words in CamelCase change less often; commit hashes, digests and UUIDs have one case.
+    """
+    kinds = ["upper" if c.isupper() else "lower" if c.islower() else "digit" if c.isdigit() else "" for c in value]
+    changes = sum(one != other for one, other in pairwise(kinds))
+    return min(kinds.count(kind) for kind in ("upper", "lower", "digit")) >= 3 and changes >= 0.45 * len(value)
 
 
 def _replacement(match: re.Match[str], *, kind: str, keep: str) -> str:
@@ -125,11 +141,11 @@ def redact_tree(value: Any) -> Any:
     return value
 
 
-_SECRET_NAME = re.compile(r"^" + _NAMES + r"$", re.I)
+_SECRET_NAME = re.compile(_NAMES + r"$", re.I)
 
 
 def _redact_named(name: str, value: Any) -> Any:
     """A value whose key names a credential goes, whatever it looks like."""
-    if isinstance(value, str | int) and _SECRET_NAME.match(name) and not _HARMLESS.match(str(value)):
+    if isinstance(value, str | int) and _SECRET_NAME.search(name[-80:]) and not _HARMLESS.match(str(value)):
         return "[redacted: password]"
     return redact_tree(value)

@@ -35,6 +35,14 @@ from incidents.reading.redaction import redact, redact_tree
         ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl", "eyJzdWIiOiIxMjM0In0"),
         ("-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----", "MIIE"),
         ("occ_abcdefgh_" + "k" * 32, "k" * 32),
+        ('{\\"password\\": \\"hunter2\\"}', "hunter2"),
+        ("githubToken: abc123", "abc123"),
+        ('"secret" => "abc123"', "abc123"),
+        ("<password>hunter2 or so</password>", "hunter2 or so"),
+        ("Authorization: ApiKey abc123", "abc123"),
+        ("Authorization: Splunk abc123", "abc123"),
+        ("-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ", "MIIEvQIBADANBgkqhkiG9w0BAQ"),
+        ("nightly_sync=Zk3vQ9xT2mLp7RwB4nYc8HsD1fGj6KqU", "Zk3vQ9xT2mLp7RwB4nYc8HsD1fGj6KqU"),
     ],
 )
 def test_redact_removes_credentials(text: str, secret: str) -> None:
@@ -56,6 +64,12 @@ def test_redact_removes_credentials(text: str, secret: str) -> None:
         "https://runbooks.example.com/rb-07?x=1",
         "partition::token in module secretary",
         "Password must be changed",
+        "SyntaxError: Unexpected token: name",
+        "prompt_tokens=1500, max_tokens: 8000",
+        "image=registry/search@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "alertname=SearchApiHighErrorRateOverTheLast30Minutes25",
+        "trace_id: 5759e988bd862e3fe1be46a994272793",
+        "request=7d5c1d62-4b7e-4b4e-9d3e-0c2f7a7b9f10-7d5c1d62-4b7e",
     ],
 )
 def test_redact_leaves_what_is_no_credential(text: str) -> None:
@@ -71,7 +85,30 @@ def test_redact_tree_reaches_keys_values_and_named_secrets() -> None:
     assert "AKIAABCDEFGHIJKLMNOP" not in str(cleaned)
 
 
-@pytest.mark.parametrize("text", ["a" * 1_000_000, "password=" * 100_000, "://" * 300_000, "curl " * 200_000])
+def test_redact_finds_a_credential_anywhere_in_a_long_text() -> None:
+    text = "\n".join(f"{n} request served in 12 ms password=hunter{n}x" for n in range(20_000))
+
+    assert "hunter" not in redact(text)
+
+
+def test_redact_of_a_cut_off_key_leaves_the_text_behind_it() -> None:
+    assert redact("-----BEGIN PRIVATE KEY-----\nMIIE [cut]\nsearch-api is down") == (
+        "[redacted: private key][cut]\nsearch-api is down"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" * 1_000_000,
+        "a." * 500_000,
+        "password=" * 100_000,
+        "://" * 300_000,
+        "curl " * 200_000,
+        "-----BEGIN PRIVATE KEY-----" * 37_000,
+        "=Aa1" * 250_000,
+    ],
+)
 def test_redact_is_bounded_on_hostile_text(text: str) -> None:
     started = time.process_time()
 
