@@ -1,7 +1,8 @@
-"""Generic JSON: an object, or one with a list of ``alerts``. Fields that are not known stay in the text."""
+"""Generic JSON: an object, a list of them, or one with a list of ``alerts``. Unknown fields stay in the text."""
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -10,12 +11,18 @@ from django.utils.dateparse import parse_datetime
 
 from incidents.intake.normal import NormalAlert, Unreadable
 from incidents.reading.facts import SEVERITIES
+from incidents.reading.redaction import is_credential
+from incidents.reading.text import clean
 
-MAX_DEPTH, MAX_KEYS, MAX_STRING, MAX_ALERTS = 20, 2000, 64_000, 200
+MAX_DEPTH, MAX_KEYS, MAX_STRING, MAX_ALERTS, MAX_ITEMS, MAX_NAME = 20, 2000, 64_000, 200, 50, 200
+# What all alerts of a body have in common is said with each of them, within this many characters.
+MAX_SHARED = 10_000
+# A label is short; what is longer is text.
+MAX_LABEL = 200
 # A JSON text that opens more brackets than this in a row is deeper than allowed; Python's parser would recurse.
 _OPENING = "[{"
 
-_TITLE = ("title", "alertname", "alert_name", "name", "subject", "rule_name", "monitor_name")
+_TITLE = ("title", "alertname", "alert_name", "alertName", "AlarmName", "name", "subject", "rule_name", "monitor_name")
 _TEXT = ("summary", "description", "message", "text", "body", "details")
 _SEVERITY = ("severity", "priority", "level", "urgency", "alert_severity")
 _SERVICE = ("service", "service_name", "app", "application", "component", "job")
@@ -27,35 +34,32 @@ _RESOLVED = {"resolved", "ok", "closed", "close", "recovered", "recovery", "clea
 
 
 def read(text: str) -> list[NormalAlert]:
-    """Return the alerts of a JSON text.
+    """Return the alerts of a JSON text, in its order; at least one.
 
     Raises:
-        Unreadable: it is no JSON object or list of them, or is too deep, too wide or has numbers that are none.
+        Unreadable: it is no object or list of objects, says nothing, or is too deep, too wide, or has numbers that
+            are none.
     """
     parsed = _parse(text)
-    objects = parsed if isinstance(parsed, list) else [parsed]
     alerts: list[NormalAlert] = []
-    for item in objects:
+    for item in parsed if isinstance(parsed, list) else [parsed]:
         if not isinstance(item, dict):
             raise Unreadable("The JSON holds no alert: an object is needed.")
         alerts += _alerts_of(item)
-    if not alerts:
-        raise Unreadable("The JSON holds no alert.")
-    return alerts[:MAX_ALERTS]
+        if len(alerts) > MAX_ALERTS:
+            raise Unreadable(f"The JSON has more than {MAX_ALERTS} alerts.")
+    if not any(alert.text for alert in alerts):
+        raise Unreadable("The JSON says nothing.")
+    return alerts
 
 
 def _parse(text: str) -> Any:
     if _depth(text) > MAX_DEPTH:
         raise Unreadable(f"The JSON is nested deeper than {MAX_DEPTH} levels.")
     try:
-        parsed = json.loads(text, parse_constant=_refuse_constant, parse_int=_whole, parse_float=_finite)
-    except Unreadable:
-        raise
+        return json.loads(text, parse_constant=_refuse_constant, parse_int=_whole, parse_float=_finite)
     except (ValueError, RecursionError):
         raise Unreadable("The body is not valid JSON.") from None
-    if _count_keys(parsed) > MAX_KEYS:
-        raise Unreadable(f"The JSON has more than {MAX_KEYS} values.")
-    return parsed
 
 
 def _depth(text: str) -> int:
@@ -94,61 +98,96 @@ def _finite(digits: str) -> float | str:
     return value if math.isfinite(value) else digits[:MAX_STRING]
 
 
-def _count_keys(value: Any) -> int:
-    if isinstance(value, dict):
-        return len(value) + sum(_count_keys(inner) for inner in value.values())
-    if isinstance(value, list):
-        return len(value) + sum(_count_keys(inner) for inner in value)
-    return 0
-
-
-def _alerts_of(item: dict[str, Any]) -> Iterator[NormalAlert]:
+def _alerts_of(item: dict[str, Any]) -> list[NormalAlert]:
     inner = item.get("alerts")
-    if isinstance(inner, list) and inner and all(isinstance(alert, dict) for alert in inner):
-        shared = {key: value for key, value in item.items() if key not in ("alerts", *_DEDUP)}
-        for alert in inner[:MAX_ALERTS]:
-            yield _alert(alert, shared)
-    else:
-        yield _alert(item, {})
+    if not (isinstance(inner, list) and inner and all(isinstance(alert, dict) for alert in inner)):
+        return [_alert(item, {})]
+    shared = _short(_fields({key: value for key, value in item.items() if key not in ("alerts", *_DEDUP)}))
+    return [_alert(alert, shared) for alert in inner]
 
 
-def _alert(item: Mapping[str, Any], shared: Mapping[str, Any]) -> NormalAlert:
-    labels = _flat(shared.get("commonLabels")) | _flat(item.get("labels")) | _flat(item.get("annotations"))
-    fields = _flat(shared) | labels | _flat(item)
-    title = _first(fields, _TITLE) or _first(fields, ("summary", "message"))
-    said = [value for name in _TEXT if (value := _first(fields, (name,)))]
-    lines = [title, *(line for line in said if line != title)]
-    used = {name for name in (*_TITLE, *_TEXT) if fields.get(name)}
-    lines += [f"{key}: {value}" for key, value in fields.items() if key not in used and value]
-    status = (_first(item_status, _STATUS) if (item_status := _flat(item)) else "").casefold()
-    severity = _first(fields, _SEVERITY).casefold()
+def _short(fields: Mapping[str, str]) -> dict[str, str]:
+    """Return the fields within ``MAX_SHARED`` characters, short ones first."""
+    short: dict[str, str] = {}
+    left = MAX_SHARED
+    for name, value in sorted(fields.items(), key=lambda field: len(field[1])):
+        left -= len(name) + len(value)
+        if left < 0:
+            break
+        short[name] = value
+    return {name: value for name, value in fields.items() if name in short}
+
+
+def _alert(item: Mapping[str, Any], shared: Mapping[str, str]) -> NormalAlert:
+    own = _fields(item)
+    fields = {**shared, **own}
+    title = _title(own) or _title(shared) or _title_inside(fields)
+    said = [value for name in _TEXT if (value := _first(fields, (name,))) and value != title]
+    used = {name for name in (*_TITLE, *_TEXT) if fields.get(name, "").strip() in (title, *said)}
+    others = [f"{name}: {value}" for name, value in fields.items() if name not in used and value]
+    status = (_first(own, _STATUS) or _first(shared, _STATUS)).casefold()
     return NormalAlert(
-        text="\n".join(line for line in lines if line),
+        text="\n".join(line for line in (title, *said, *others) if line),
         title=title,
         status="resolved" if status in _RESOLVED else "firing",
-        severity=SEVERITIES.get(severity, ""),
+        severity=SEVERITIES.get(_first(fields, _SEVERITY).casefold(), ""),
         service=_first(fields, _SERVICE),
         environment=_first(fields, _ENVIRONMENT),
-        dedup_key=_first(_flat(item), _DEDUP),
+        dedup_key=next(
+            (str(item[name]) for name in _DEDUP if item.get(name) and isinstance(item[name], str | int)), ""
+        ),
         started_at=_time(_first(fields, _STARTED)),
-        labels={key: value for key, value in fields.items() if len(value) <= 200},
+        labels={name: value for name, value in fields.items() if len(value) <= MAX_LABEL},
     )
 
 
-def _flat(value: Any, prefix: str = "") -> dict[str, str]:
-    """Return nested fields by their dotted names, each as text."""
-    if not isinstance(value, Mapping):
-        return {}
-    flat: dict[str, str] = {}
-    for key, inner in value.items():
-        name = f"{prefix}{key}"
-        if isinstance(inner, Mapping):
-            flat |= _flat(inner, f"{name}.")
-        elif isinstance(inner, list):
-            flat[name] = ", ".join(str(part)[:500] for part in inner[:50] if not isinstance(part, dict | list))
-        elif inner is not None:
-            flat[name] = str(inner)[:MAX_STRING]
-    return flat
+def _title(fields: Mapping[str, str]) -> str:
+    return _first(fields, _TITLE) or _first(fields, ("summary", "message"))
+
+
+def _title_inside(fields: Mapping[str, str]) -> str:
+    """Return a title that stands in an object of the object; a name there is as likely a person's."""
+    inside = {name.rpartition(".")[2]: value for name, value in reversed(fields.items()) if "." in name}
+    return _first(inside, ("title", "alertname", "alert_name", "subject", "summary", "message"))
+
+
+# Groups of fields that go by their own names, where the object itself has none of that name.
+_GROUPS = ("commonLabels", "commonAnnotations", "labels", "annotations")
+
+
+def _fields(item: Mapping[str, Any]) -> dict[str, str]:
+    """Return everything that the object says by dotted names, as text, without credentials that a name gives away.
+
+    A pattern over the text would see the first word only of such a credential. Raises Unreadable when they are too
+    many.
+    """
+    groups = [group for group in _GROUPS if isinstance(item.get(group), Mapping)]
+    fields = dict(_flat({key: value for key, value in item.items() if key not in groups}))
+    labels = {name: value for group in groups for name, value in _flat(item[group])}
+    for name, value in labels.items():
+        if fields.setdefault(name, value) != value:
+            fields[f"label {name}"] = value
+    if len(fields) > MAX_KEYS:
+        raise Unreadable(f"An alert of the JSON has more than {MAX_KEYS} values.")
+    return {name: "[redacted: password]" if is_credential(name, value) else value for name, value in fields.items()}
+
+
+def _flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Yield each value with its dotted name; short lists of plain values stay together."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _flat(inner, f"{name}.{clean(key[:100])}"[-MAX_NAME:].lstrip("."))
+    elif isinstance(value, list):
+        plain = [clean(str(part)[:500]) for part in value[:MAX_ITEMS] if not isinstance(part, dict | list)]
+        if plain:
+            yield name, ", ".join(plain)
+        for place, part in enumerate(value[:MAX_ITEMS]):
+            if isinstance(part, dict | list):
+                yield from _flat(part, f"{name}.{place}")
+        if len(value) > MAX_ITEMS:
+            yield f"{name}.more", f"{len(value) - MAX_ITEMS} more"
+    elif value is not None:
+        yield name, clean(str(value)[:MAX_STRING])
 
 
 def _first(fields: Mapping[str, str], names: tuple[str, ...]) -> str:
@@ -157,12 +196,18 @@ def _first(fields: Mapping[str, str], names: tuple[str, ...]) -> str:
 
 def _time(text: str) -> datetime | None:
     """Return the time with its zone; None for one that is unset (year 1), absurd or no time."""
-    if text.isdigit() and len(text) in (10, 13):
-        return datetime.fromtimestamp(int(text[:10]), UTC)
     try:
-        moment = parse_datetime(text)
+        moment = _epoch(text) if _EPOCH.fullmatch(text) else parse_datetime(text)
     except ValueError:
         return None
     if moment is None or not 2000 < moment.year < 2200:
         return None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+# Seconds or milliseconds since 1970, perhaps with a fraction.
+_EPOCH = re.compile(r"([0-9]{10})([0-9]{3})?(?:\.[0-9]{1,9})?")
+
+
+def _epoch(text: str) -> datetime:
+    return datetime.fromtimestamp(int(text[:10]), UTC)

@@ -87,9 +87,8 @@ def read_facts(
     ``labels`` are the sender's own fields and win over the text. ``services`` maps each known name and alias, in lower
     case, to the service's name.
     """
-    named = {key.casefold(): str(value).strip() for key, value in (labels or {}).items() if str(value).strip()}
+    pairs = {key.casefold(): said for key, value in (labels or {}).items() if (said := " ".join(str(value).split()))}
     lines = [line[:MAX_LINE] for line in clean(text[:MAX_CHARACTERS]).split("\n")[:MAX_LINES]]
-    pairs = named or {}
     written = _pairs(lines)
     looked_at = "\n".join(lines)
     return AlertFacts(
@@ -142,6 +141,9 @@ _SERVICE_KEYS = (
     "job",
     "container",
 )
+_POD_KEYS = ("pod", "pod_name", "kubernetes_pod_name", "exported_pod")
+# What Kubernetes appends to a workload's name: a replica set's hash and a pod's letters, or a stateful set's number.
+_POD_SUFFIX = re.compile(r"(?:-(?=[a-z]*\d)[a-z0-9]{6,10})?-[bcdfghjklmnpqrstvwxz2-9]{5}$|-\d{1,3}$")
 _ENVIRONMENT_KEYS = ("environment", "env", "stage", "cluster_env", "deployment_environment")
 _SEVERITY_KEYS = ("severity", "priority", "level", "urgency")
 _ENVIRONMENT = re.compile(
@@ -182,6 +184,10 @@ def _service(
             value = source.get(key)
             if value:
                 return services.get(value.casefold(), value)[:120]
+    pod = _first(labels, written, _POD_KEYS)
+    if pod:
+        workload = _POD_SUFFIX.sub("", pod)
+        return services.get(workload.casefold(), workload)
     # A known name in running text counts only when it is no ordinary word: "search" alone may be one.
     folded = text.casefold()
     for name in sorted(services, key=len, reverse=True):

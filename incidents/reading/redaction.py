@@ -144,8 +144,12 @@ def redact_tree(value: Any) -> Any:
 _SECRET_NAME = re.compile(_NAMES + r"$", re.I)
 
 
+def is_credential(name: str, value: str) -> bool:
+    """Return whether the field's name says that its value is a credential, whatever the value looks like."""
+    return _SECRET_NAME.search(name[-80:]) is not None and not _HARMLESS.match(value)
+
+
 def _redact_named(name: str, value: Any) -> Any:
-    """A value whose key names a credential goes, whatever it looks like."""
-    if isinstance(value, str | int) and _SECRET_NAME.search(name[-80:]) and not _HARMLESS.match(str(value)):
+    if isinstance(value, str | int) and is_credential(name, str(value)):
         return "[redacted: password]"
     return redact_tree(value)

@@ -60,6 +60,9 @@ def test_read_gives_each_alert_of_a_list_its_own_status() -> None:
         "{",
         '{"title": NaN}',
         json.dumps({str(n): n for n in range(3000)}),
+        json.dumps([{"title": "t"}] * 201),
+        "{}",
+        '{"alerts": [{}, {}]}',
     ],
 )
 def test_read_says_why_it_cannot(text: str) -> None:
@@ -74,11 +77,87 @@ def test_absurd_numbers_are_kept_as_text(value: str) -> None:
     assert f"value: {value}" in alert.text
 
 
-@pytest.mark.parametrize("started", ["0001-01-01T00:00:00Z", "soon", "2026-13-45", "99999999999999"])
+@pytest.mark.parametrize(
+    "started", ["0001-01-01T00:00:00Z", "soon", "2026-13-45", "99999999999999", "²²²²²²²²²²", "9999999999"]
+)
 def test_an_absurd_start_is_none(started: str) -> None:
     (alert,) = generic.read(json.dumps({"title": "t", "started_at": started}))
 
     assert alert.started_at is None
+
+
+def test_read_takes_a_status_and_a_severity_that_stand_once_for_all() -> None:
+    body = {"status": "resolved", "severity": "crit", "alerts": [{"title": "a"}, {"title": "b", "status": "firing"}]}
+
+    assert [(alert.status, alert.severity) for alert in generic.read(json.dumps(body))] == [
+        ("resolved", "critical"),
+        ("firing", "critical"),
+    ]
+
+
+def test_an_alert_of_a_list_goes_by_its_own_name() -> None:
+    body = {
+        "title": "[FIRING:2]",
+        "alerts": [{"labels": {"alertname": "a"}}, {"annotations": {"summary": "b"}}, {"x": 1}],
+    }
+
+    assert [alert.title for alert in generic.read(json.dumps(body))] == ["a", "b", "[FIRING:2]"]
+
+
+def test_a_title_is_found_inside() -> None:
+    (alert,) = generic.read('{"event": {"by": {"name": "Rosa"}, "issue": {"title": "Disk full"}, "title": "later"}}')
+
+    assert alert.title == "Disk full"
+
+
+def test_read_keeps_what_stands_in_lists_and_says_every_field_once() -> None:
+    body = {"title": "t", "labels": {"rack": "r7", "title": "u"}, "fields": [{"name": "queue", "value": 212}, "x"]}
+
+    (alert,) = generic.read(json.dumps(body))
+
+    assert alert.text.split("\n") == [
+        "t",
+        "fields: x",
+        "fields.0.name: queue",
+        "fields.0.value: 212",
+        "rack: r7",
+        "label title: u",
+    ]
+
+
+def test_read_takes_credentials_out_by_the_name_of_their_field() -> None:
+    (alert,) = generic.read('{"title": "t", "labels": {"db_password": "correct horse battery", "token": null}}')
+
+    assert "horse" not in alert.text + str(alert.labels)
+
+
+def test_read_cleans_what_a_database_would_refuse() -> None:
+    (alert,) = generic.read('{"title": "a\\u0000b", "deployment": "c\\ud800", "k\\u0000": "v"}')
+
+    assert "\x00" not in alert.text + str(alert.labels)
+    (alert.text + str(alert.labels)).encode()  # no lone surrogates
+
+
+def test_read_says_what_is_common_with_every_alert_within_bounds() -> None:
+    body = {"team": "search", "dump": "x" * 50_000, "alerts": [{"title": str(n)} for n in range(200)]}
+
+    alerts = generic.read(json.dumps(body))
+
+    assert len(alerts) == 200
+    assert all("team: search" in alert.text and len(alert.text) < 1000 for alert in alerts)
+
+
+def test_read_of_endless_names_is_bounded() -> None:
+    (alert,) = generic.read(json.dumps({"k" * 500_000: {str(n): n for n in range(1900)}}))
+
+    assert len(alert.text) < 1_000_000
+
+
+@pytest.mark.parametrize("started", ["1796083200", "1796083200000", "1796083200.25", "2026-12-01T00:00:00Z"])
+def test_a_start_is_read_in_every_usual_form(started: str) -> None:
+    (alert,) = generic.read(json.dumps({"title": "t", "started_at": started}))
+
+    assert alert.started_at == datetime(2026, 12, 1, tzinfo=UTC)
 
 
 def test_a_paste_of_cut_json_is_text() -> None:

@@ -56,6 +56,24 @@ def test_labels_win_over_the_text() -> None:
     assert (facts.service, facts.severity) == ("search-api", "critical")
 
 
+@pytest.mark.parametrize(
+    ("pod", "service"),
+    [
+        ("checkout-7f9c2d1b4e-x2x9z", "checkout"),
+        ("search-7f9c2d1b4e-x2x9z", "search-api"),  # by its alias
+        ("log-shipper-x2x9z", "log-shipper"),
+        ("orders-db-0", "orders-db"),
+        ("search-query", "search-query"),
+    ],
+)
+def test_a_pod_names_its_service(pod: str, service: str) -> None:
+    assert read_facts(f"pod={pod} restarts", services=SERVICES).service == service
+
+
+def test_a_title_is_one_line() -> None:
+    assert read_facts("x", labels={"title": " disk\n full\r\n on a "}).title == "disk full on a"
+
+
 def test_facts_survive_their_dictionary() -> None:
     facts = read_facts(POOL_ALERT)
 
