@@ -24,21 +24,26 @@ ModelT = TypeVar("ModelT", bound=models.Model)
 NOBODY: frozenset[str] = frozenset()
 
 
-def roles(user: User) -> dict[int, str]:
-    """Return the person's role by team id. One query for each request."""
+def memberships(user: User) -> list[Membership]:
+    """Return the person's memberships with their teams, by the team's name. One query for each request."""
     if not getattr(user, "is_authenticated", False) or not user.is_active:
-        return {}
-    cached: dict[int, str] | None = getattr(user, "_roles", None)
+        return []
+    cached: list[Membership] | None = getattr(user, "_memberships", None)
     if cached is None:
         rows = Membership.objects.filter(user=user.pk, left_at=None, team__closed_at=None)
-        cached = dict(rows.values_list("team_id", "role"))
-        user._roles = cached  # type: ignore[attr-defined]
+        cached = list(rows.select_related("team").order_by("team__name"))
+        user._memberships = cached  # type: ignore[attr-defined]
     return cached
+
+
+def roles(user: User) -> dict[int, str]:
+    """Return the person's role by team id."""
+    return {membership.team_id: membership.role for membership in memberships(user)}
 
 
 def forget_roles(user: User) -> None:
     """Read the person's roles anew when they are next asked for: a membership has just changed."""
-    user.__dict__.pop("_roles", None)
+    user.__dict__.pop("_memberships", None)
 
 
 def permissions_for(actor: Actor, team: Team) -> frozenset[str]:

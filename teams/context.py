@@ -24,7 +24,7 @@ class TeamLink:
 
 
 class Frame:
-    """Evaluated only as far as a template asks: at most a query for the teams and one for the project."""
+    """Evaluated only as far as a template asks: at most a query for the project, where the view fetched none."""
 
     def __init__(self, request: HttpRequest) -> None:
         self._request = request
@@ -38,11 +38,14 @@ class Frame:
     def _teams(self) -> list[Team]:
         if self._person is None:
             return []
-        return list(Team.objects.filter(pk__in=access.roles(self._person)).order_by("name"))
+        return [membership.team for membership in access.memberships(self._person)]
 
     @cached_property
     def project(self) -> Project | None:
-        """The project that the address names, if the person may see it."""
+        """The project that the address names, if the person may see it; the view may have fetched it already."""
+        fetched: Project | None = getattr(self._request, "project", None)
+        if fetched is not None:
+            return fetched
         key = self._named.get("key")
         if not isinstance(key, str) or "\x00" in key:
             return None

@@ -187,8 +187,11 @@ class IncidentPage:
 
     @cached_property
     def questions(self) -> list[Question]:
-        """What the investigation asked."""
-        return list(self.investigation.questions.select_related("answered_by")) if self.investigation else []
+        """What the investigation asked, where it waits or ended for want of an answer: only then it is shown."""
+        run = self.investigation
+        if run is None or not (self.is_waiting or run.pattern == Investigation.Pattern.NEEDS_MORE_INFO):
+            return []
+        return list(run.questions.select_related("answered_by"))
 
     @cached_property
     def _evidence(self) -> list[Evidence]:
@@ -429,8 +432,8 @@ class IncidentPage:
 
     @property
     def step_count(self) -> int:
-        """Steps that count: tool calls and model calls."""
-        return sum(1 for step in self.steps if step.kind != Step.Kind.RULES)
+        """Turns taken so far: what the limit of an investigation counts. One turn may call several tools."""
+        return max((step.turn for step in self.steps), default=0)
 
     @property
     def seconds(self) -> float:

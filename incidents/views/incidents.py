@@ -17,7 +17,8 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from incidents.examples import EXAMPLES
 from incidents.forms import AttemptForm, FeedbackForm, NewAlertForm, NoteForm, OutcomeForm, SystemTextForm
-from incidents.models import Delivery, Diagnosis, Incident, Investigation, Step
+from incidents.models import Delivery, Diagnosis, Incident, Investigation, Outcome, Step
+from incidents.models.fix import Followed
 from incidents.models.investigation import MemoryWord, Pattern
 from incidents.reading.facts import AlertFacts
 from incidents.services import deliveries, investigations, outcomes
@@ -152,7 +153,7 @@ def incident_new(request: PersonRequest) -> HttpResponse:
 
 def get_incident(request: PersonRequest, key: str, number: int, permission: Permission) -> Incident:
     """Return the incident that the person may see; 404 when it is not theirs, 403 without the permission."""
-    return access.get_object(
+    incident = access.get_object(
         Incident.objects.select_related(
             "project__team",
             "service",
@@ -168,6 +169,8 @@ def get_incident(request: PersonRequest, key: str, number: int, permission: Perm
         project__key=key,
         number=number,
     )
+    request.project = incident.project
+    return incident
 
 
 @require_POST
@@ -253,11 +256,23 @@ def outcome_form(page: IncidentPage, data: Any = None) -> OutcomeForm:
             "what_was_done": outcome.what_was_done,
             "minutes": outcome.minutes,
             "fix": str(outcome.fix.public_id),
-            "followed": outcome.followed,
+            "followed": _followed_key(page, outcome),
             "runbook": outcome.fix.runbook_url or outcome.fix.runbook_title,
             "command": outcome.fix.command,
         }
     return OutcomeForm(data, project=page.incident.project, followable=page.followable, initial=initial)
+
+
+def _followed_key(page: IncidentPage, outcome: Outcome) -> str:
+    """Return which choice of the form says what the outcome followed; "" when it stands on the page no longer."""
+    if outcome.followed == Followed.RECORD:
+        cited = (card for card in page.cards if card.record.pk == outcome.followed_record_id)
+        return next((f"record:{card.evidence.ref}" for card in cited), "")
+    if outcome.followed == Followed.SUGGESTION:
+        kinds = {diagnosis.pk: kind for kind, diagnosis in page.diagnoses.items()}
+        kind = kinds.get(outcome.followed_diagnosis_id or 0)
+        return f"action:{kind}:{outcome.followed_action}" if kind else ""
+    return str(Followed.SOMETHING_ELSE)
 
 
 def attempt_form(page: IncidentPage, data: Any = None) -> AttemptForm:

@@ -81,14 +81,14 @@ def test_frame_does_not_name_a_project_that_is_not_theirs(world: World) -> None:
     assert frame_of(world.viewer, "/projects/PAY/settings/").project is None
 
 
-def test_frame_costs_three_queries_whatever_the_number_of_teams(
+def test_frame_costs_two_queries_whatever_the_number_of_teams(
     world: World, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     for _ in range(5):
         services.add_member(team=factories.make_team(), user=world.viewer, role="viewer", by=None)
     found = frame_of(world.viewer, "/projects/SEARCH/settings/")
 
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(2):
         for _ in range(2):
             assert (found.team, found.project) == (world.team, world.project)
             assert len(found.teams) == 6

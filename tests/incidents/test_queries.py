@@ -1,0 +1,78 @@
+"""The list and the page cost a constant number of queries, whatever they show."""
+
+from collections.abc import Callable
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from incidents.models import Incident
+from incidents.services import incidents, investigations
+from teams.models import User
+from tests import factories
+from tests.conftest import World
+
+# Fewer than fifteen.
+LIMIT = 14
+
+
+def _queries(client: Client, path: str) -> int:
+    client.get(path)  # the first request of a process fills caches of content types and the like
+    with CaptureQueriesContext(
+        connection,
+    ) as captured:
+        assert client.get(path).status_code == 200
+    return len(captured)
+
+
+def _investigate(incident: Incident, by: User) -> None:
+    run = investigations.start(incident=incident, by=by)
+    for diagnosis in run.diagnoses.all():
+        investigations.run_diagnosis(diagnosis.pk)
+
+
+@pytest.fixture
+def client(world: World, signed_in: Callable[[User], Client]) -> Client:
+    return signed_in(world.responder)
+
+
+def test_the_incident_list_costs_the_same_for_one_and_for_many(world: World, client: Client) -> None:
+    first = factories.make_incident(project=world.project, by=world.responder)
+    _investigate(first, world.responder)
+    few = _queries(client, "/incidents/")
+
+    for number in range(8):
+        text = f"service=worker-{number} severity=low\nERROR job {'abcdefgh'[number] * 5} failed to start"
+        factories.make_incident(project=world.project, by=world.responder, text=text)
+    many = _queries(client, "/incidents/")
+
+    assert few == many
+    assert many <= LIMIT
+
+
+def test_the_incident_page_costs_the_same_for_little_and_for_much(world: World, client: Client) -> None:
+    incident = factories.make_incident(project=world.project, by=world.responder)
+    _investigate(incident, world.responder)
+    little = _queries(client, incident.get_absolute_url())
+
+    for number in range(5):
+        factories.make_incident(project=world.project, by=world.responder)
+        incidents.add_note(incident=incident, text=f"note {number}", by=world.responder)
+        incidents.add_system_text(incident=incident, text=f"log line {number}", by=world.responder)
+        incident.refresh_from_db()
+    much = _queries(client, incident.get_absolute_url())
+
+    assert little == much
+    assert much <= LIMIT
+
+
+def test_a_poll_that_finds_nothing_new_writes_nothing(world: World, client: Client) -> None:
+    incident = factories.make_incident(project=world.project, by=world.responder)
+    incident.refresh_from_db()
+
+    with CaptureQueriesContext(connection) as captured:
+        response = client.get(f"{incident.get_absolute_url()}live/?seen={incident.version}")
+
+    assert response.status_code == 204
+    assert [query["sql"] for query in captured if not query["sql"].startswith("SELECT")] == []
