@@ -112,7 +112,7 @@ def _turn(steps: Sequence[Step], sources: Sources, whole: Callable[[Step], bool]
         body = tool_result(call.id, about, sources, room if is_whole else None)
         parts.append(
             Part(
-                Message("tool", json.dumps(body, ensure_ascii=False), tool_call_id=call.id, name=call.name),
+                Message("tool", _json(body), tool_call_id=call.id, name=call.name),
                 {
                     "role": "tool",
                     "name": call.name,
@@ -138,7 +138,7 @@ def _calls(said: Step | None, results: Sequence[Step]) -> list[ToolCall]:
     for step in results:
         for call_id, arguments in _code_arguments(step):
             if call_id and call_id not in known:
-                by_code.setdefault(call_id, ToolCall(call_id, step.name, json.dumps(arguments, ensure_ascii=False)))
+                by_code.setdefault(call_id, ToolCall(call_id, step.name, _json(arguments)))
     return [*by_model, *by_code.values()]
 
 
@@ -235,6 +235,11 @@ def tokens_of(parts: Iterable[Part]) -> int:
     return int(size / CHARACTERS_PER_TOKEN)
 
 
+def _json(value: Any) -> str:
+    """Return the value as it is sent, keys in a fixed order: PostgreSQL keeps those of a stored value in its own."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
 def sent_hash(messages: Iterable[Message]) -> str:
     """Return the SHA-256 of what went out."""
     canonical = json.dumps([asdict(message) for message in messages], sort_keys=True, ensure_ascii=False)
@@ -289,4 +294,4 @@ def _restored(stored: Mapping[str, Any], sources: Sources) -> Message:
     if stored["role"] == "assistant":
         return _turn(steps, sources, lambda _: True, MEMORY_TOKENS)[0].message
     body = tool_result(stored["call_id"], steps, sources, stored["room"])
-    return Message("tool", json.dumps(body, ensure_ascii=False), tool_call_id=stored["call_id"], name=stored["name"])
+    return Message("tool", _json(body), tool_call_id=stored["call_id"], name=stored["name"])
