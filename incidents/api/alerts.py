@@ -58,7 +58,7 @@ def _body(request: Request) -> bytes:
     """Return the body; one that says it is too large is not read at all."""
     length = request.META.get("CONTENT_LENGTH") or "0"
     if length.isdigit() and int(length) > settings.ALERT_MAX_BYTES:
-        raise deliveries.NotAccepted("too_large", f"An alert has at most {settings.ALERT_MAX_BYTES:,} bytes.")
+        raise deliveries.too_large()
     return bytes(request._request.body)
 
 

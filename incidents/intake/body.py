@@ -5,17 +5,27 @@ import zlib
 
 from incidents.intake.normal import Unreadable
 
+_GZIP = b"\x1f\x8b\x08"
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
+class TooLarge(Unreadable):
+    """Unpacked, the body would be larger than allowed."""
+
+
 def unpack(body: bytes, encoding: str, limit: int) -> bytes:
-    """Return the body without its ``Content-Encoding``.
+    """Return the body without its ``Content-Encoding``; gzip is known by itself, as some senders do not name it.
+
+    Never makes more than ``limit`` bytes.
 
     Raises:
-        Unreadable: it is no gzip, is larger than the limit in bytes once unpacked, or is packed in another way.
+        TooLarge: it holds more than that.
+        Unreadable: it is no gzip, or is packed in another way.
     """
     if encoding in ("", "identity"):
-        return body
+        if not body.startswith(_GZIP):
+            return body
+        encoding = "gzip"
     if encoding not in ("gzip", "x-gzip"):
         raise Unreadable(f"The content encoding {encoding[:40]} is not understood.")
     unpacker = zlib.decompressobj(wbits=31)
@@ -24,7 +34,9 @@ def unpack(body: bytes, encoding: str, limit: int) -> bytes:
     except zlib.error:
         raise Unreadable("The body says that it is gzip, and is not.") from None
     if len(unpacked) > limit:
-        raise Unreadable("The body is larger than allowed once it is unpacked.")
+        raise TooLarge("The body is larger than allowed once it is unpacked.")
+    if not unpacker.eof:
+        raise Unreadable("The gzip body ends too early.")
     return unpacked
 
 

@@ -74,6 +74,7 @@ class Alert(models.Model):
     severity = models.CharField(max_length=8, choices=Severity.choices, blank=True)
     service_name = models.CharField(max_length=120, blank=True)
     environment = models.CharField(max_length=60, blank=True)
+    # As the sender says, whose clock may be ahead; the time of receipt where it does not say.
     started_at = models.DateTimeField()
     received_at = models.DateTimeField()
 

@@ -2,17 +2,17 @@
 
 import logging
 import uuid
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, OperationalError, transaction
 from django.db.models import F
 from django.utils import timezone
 
-from incidents.intake import body as bodies
-from incidents.intake import generic, paste
+from incidents.intake import content
+from incidents.intake.body import TooLarge, unpack
+from incidents.intake.content import Content
 from incidents.intake.fingerprint import fingerprint
 from incidents.intake.normal import NormalAlert, Unreadable
 from incidents.models import Alert, Delivery, Incident, IncidentEvent
@@ -29,8 +29,10 @@ logger = logging.getLogger(__name__)
 MAX_TEXT = 60_000
 # A delivery that nobody read for this long is read by the sweep.
 PATIENCE = timedelta(seconds=10)
+# After so many, what is in the body is left alone, and only its size is said.
 READ_ATTEMPTS = 3
 SWEEP_BATCH = 100
+NOT_READ = "It could not be read."
 
 
 class NotAccepted(Exception):
@@ -39,6 +41,10 @@ class NotAccepted(Exception):
     def __init__(self, code: str, sentence: str) -> None:
         super().__init__(sentence)
         self.code = code
+
+
+class _LeaseLost(Exception):
+    """Somebody else reads the delivery by now; what was written here is rolled back."""
 
 
 @dataclass(frozen=True)
@@ -70,16 +76,14 @@ def receive(
     Raises:
         NotAccepted: the body is empty (code ``empty``) or larger than allowed (code ``too_large``).
     """
-    if not body.strip():
-        raise NotAccepted("empty", "The alert is empty.")
-    if len(body) > settings.ALERT_MAX_BYTES:
-        raise NotAccepted("too_large", f"An alert has at most {settings.ALERT_MAX_BYTES:,} bytes.")
+    encoding = clean(encoding).strip().lower()[:40]
+    _refuse_empty_and_endless(body, encoding)
     delivery = Delivery.objects.create(
         project=project,
         source=source,
         content_type=clean(content_type)[:120],
-        content_encoding=clean(encoding)[:40].lower(),
-        title=clean(title)[:200],
+        content_encoding=encoding,
+        title=redact(clean(title))[:200],
         body=body,
         size=len(body),
         received_by=by,
@@ -90,19 +94,55 @@ def receive(
     return Delivery.objects.select_related("incident__project__team").get(pk=delivery.pk)
 
 
+def _refuse_empty_and_endless(body: bytes, encoding: str) -> None:
+    if len(body) > settings.ALERT_MAX_BYTES:
+        raise too_large()
+    try:
+        unpacked = unpack(body, encoding, settings.ALERT_MAX_BYTES)
+    except TooLarge:
+        raise too_large() from None
+    except Unreadable:
+        unpacked = body  # kept all the same; reading it says why
+    if not unpacked.removeprefix(b"\xef\xbb\xbf").strip():
+        raise NotAccepted("empty", "The alert is empty.")
+
+
+def too_large() -> NotAccepted:
+    """Return the refusal of a body that is larger than allowed, as it came or once it is unpacked."""
+    return NotAccepted("too_large", f"An alert has at most {settings.ALERT_MAX_BYTES:,} bytes.")
+
+
 def read(delivery_id: int) -> None:
-    """Read the alerts out of a delivery, once, whoever calls and how often."""
+    """Read the alerts out of a delivery, once, whoever calls and how often.
+
+    When the database fails meanwhile, the delivery stays as received, and the sweep reads it again.
+    """
     token = Delivery.objects.claim(delivery_id, state=Delivery.State.RECEIVED)
     if token is None:
         return
     delivery = Delivery.objects.select_related("project__team", "received_by").get(pk=delivery_id)
     try:
-        _read_all(delivery, token, *_alerts(delivery))
+        _read_claimed(delivery, token)
+    except _LeaseLost:
+        logger.info("Delivery %s is read by somebody else.", delivery.public_id)
+    except (OperationalError, IntegrityError):
+        logger.exception("The database failed while delivery %s was read; it is read again.", delivery.public_id)
+        Delivery.objects.release(delivery_id, token)
+
+
+def _read_claimed(delivery: Delivery, token: uuid.UUID) -> None:
+    body = bytes(delivery.body)
+    if delivery.attempts > READ_ATTEMPTS:
+        _store_all(delivery, token, content.size_only(body, NOT_READ))
+        return
+    try:
+        _store_all(delivery, token, _content(delivery, body))
+    except (_LeaseLost, OperationalError, IntegrityError):
+        raise
     except Exception:
         # Whatever broke, the text must still reach somebody.
         logger.exception("Delivery %s could not be read; it is kept as text.", delivery.public_id)
-        text, _ = bodies.decode(bytes(delivery.body))
-        _read_all(delivery, token, [NormalAlert(text=text)], "It could not be read.")
+        _store_all(delivery, token, content.as_text(body, NOT_READ))
 
 
 def sweep() -> None:
@@ -121,46 +161,40 @@ def sweep() -> None:
 # --- Reading ----------------------------------------------------------------------------------------------------------
 
 
-def _alerts(delivery: Delivery) -> tuple[list[NormalAlert], str]:
-    """Return the alerts, and a sentence where the body is not what it says ("" otherwise)."""
-    body = bytes(delivery.body)
-    try:
-        body = bodies.unpack(body, delivery.content_encoding, settings.ALERT_MAX_BYTES)
-    except Unreadable as error:
-        text, _ = bodies.decode(body[:2000])
-        return [NormalAlert(text=text)], str(error)
-    text, problem = bodies.decode(body)
-    if delivery.source == Delivery.Source.PASTE:
-        return paste.read(text), problem
-    if text.lstrip()[:1] not in ("{", "["):
-        return [NormalAlert(text=text)], problem
-    try:
-        return generic.read(text), problem
-    except Unreadable as error:
-        return [NormalAlert(text=text)], str(error)
-
-
-@transaction.atomic
-def _read_all(delivery: Delivery, token: uuid.UUID, alerts: Sequence[NormalAlert], problem: str) -> None:
-    services = known_services(delivery.project)
-    first: tuple[Incident, bool] | None = None
-    for alert in alerts:
-        prepared = _prepare(alert, services, delivery.title if len(alerts) == 1 else "")
-        found = _store(delivery, prepared)
-        first = first or found
-    Delivery.objects.release(
-        delivery.pk,
-        token,
-        state=Delivery.State.UNPARSED if problem else Delivery.State.READ,
-        problem=problem[:200],
-        incident=first[0] if first else None,
-        result=(Delivery.Result.NEW if first[1] else Delivery.Result.REPEAT) if first else "",
+def _content(delivery: Delivery, body: bytes) -> Content:
+    return content.read(
+        body,
+        encoding=delivery.content_encoding,
+        pasted=delivery.source == Delivery.Source.PASTE,
+        limit=settings.ALERT_MAX_BYTES,
     )
+
+
+def _store_all(delivery: Delivery, token: uuid.UUID, read_: Content) -> None:
+    """Store the alerts and let go of the delivery, or nothing at all."""
+    services = known_services(delivery.project)
+    title = delivery.title if len(read_.alerts) == 1 else ""
+    prepared = [_prepare(alert, services, title) for alert in read_.alerts]  # takes a while: not in the transaction
+    with transaction.atomic():
+        # One intake at a time in a project: two that hold the same alerts in another order would wait for each other.
+        Project.objects.select_for_update(no_key=True).get(pk=delivery.project_id)
+        stored = [found for one in prepared if (found := _store(delivery, one))]
+        incident, is_new = stored[0] if stored else (None, False)
+        released = Delivery.objects.release(
+            delivery.pk,
+            token,
+            state=Delivery.State.READ if read_.understood else Delivery.State.UNPARSED,
+            problem=read_.problem[:200],
+            incident=incident,
+            result=(Delivery.Result.NEW if is_new else Delivery.Result.REPEAT) if incident else "",
+        )
+        if not released:
+            raise _LeaseLost
 
 
 def _prepare(alert: NormalAlert, services: dict[str, str], title: str) -> _Read:
     text = cut(redact(clean(alert.text)), MAX_TEXT).strip() or "(nothing that can be shown)"
-    labels = {key: str(value) for key, value in redact_tree(dict(alert.labels)).items()}
+    labels = redact_tree(dict(alert.labels))
     given = {
         "title": title or alert.title,
         "service": alert.service,
@@ -175,7 +209,7 @@ def _prepare(alert: NormalAlert, services: dict[str, str], title: str) -> _Read:
 def _store(delivery: Delivery, read_: _Read) -> tuple[Incident, bool] | None:
     """Store one alert; return its incident and whether it is new, None for a resolved alert that opened none."""
     at = delivery.received_at
-    started = min(read_.alert.started_at or at, at)
+    started = read_.alert.started_at or at
     resolved = read_.alert.status == Alert.Status.RESOLVED
     incident = _open_incident(delivery.project, read_.fingerprint)
     is_new = False
@@ -186,9 +220,11 @@ def _store(delivery: Delivery, read_: _Read) -> tuple[Incident, bool] | None:
         elif resolved:
             return None
         else:
-            incident, is_new = _open(delivery, read_, started, previous=last)
+            incident, is_new = _open(delivery, read_, min(started, at), previous=last)
     _add_alert(delivery, read_, incident, started)
-    if not is_new and not resolved:
+    if resolved:
+        timeline.touch(incident.pk)
+    elif not is_new:
         _repeat(incident, read_, at)
     return incident, is_new
 
@@ -283,4 +319,5 @@ def _repeat(incident: Incident, read_: _Read, at: datetime) -> None:
         alert_count=F("alert_count") + 1, last_alert_at=at, version=F("version") + 1
     )
     if read_.facts.severity:
-        Incident.objects.filter(pk=incident.pk, severity_by=None).update(severity=read_.facts.severity)
+        unsaid = Incident.objects.filter(pk=incident.pk, severity_by=None).exclude(status=Incident.Status.RESOLVED)
+        unsaid.update(severity=read_.facts.severity)

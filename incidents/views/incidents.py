@@ -239,7 +239,10 @@ def delivery_body(request: PersonRequest, key: str, number: int, delivery: Any) 
     """Return a body as it was received, as a plain download: it is hostile text."""
     incident = get_incident(request, key, number, Permission.INCIDENT_VIEW)
     received = access.get_object(
-        Delivery.objects.filter(incident=incident), request.user, Permission.INCIDENT_VIEW, public_id=delivery
+        Delivery.objects.filter(alerts__incident=incident).distinct(),
+        request.user,
+        Permission.INCIDENT_VIEW,
+        public_id=delivery,
     )
     response = HttpResponse(bytes(received.body), content_type="text/plain; charset=utf-8")
     response["Content-Disposition"] = content_disposition_header(True, f"{incident.ref}.txt") or "attachment"
