@@ -3,6 +3,7 @@
 import uuid
 
 from django.db import models
+from django.db.models import Q
 
 from incidents.models.incident import Severity
 from incidents.models.lease import Leased
@@ -48,6 +49,14 @@ class Delivery(Leased):
     received_by = models.ForeignKey("teams.User", models.PROTECT, null=True, blank=True, related_name="+")
     received_with = models.ForeignKey("teams.ApiKey", models.PROTECT, null=True, blank=True, related_name="+")
     received_at = models.DateTimeField()
+
+    class Meta:
+        """Indexes for the sweep, which asks every few seconds for the few that wait or are too old."""
+
+        indexes = [
+            models.Index(fields=["received_at"], condition=Q(state="received"), name="delivery_unread"),
+            models.Index(fields=["received_at"], condition=Q(body_removed_at=None), name="delivery_with_body"),
+        ]
 
     def __str__(self) -> str:
         return str(self.public_id)

@@ -49,6 +49,7 @@ class IncidentQuerySet(models.QuerySet["Incident"]):
 
         PostgreSQL uses its full text search; elsewhere, where an install is small, the words are looked for one by one.
         """
+        query = query.replace("\x00", " ")
         if connections[self.db].vendor == "postgresql":
             vector, words = SearchVector("search_text", config="simple"), SearchQuery(query, config="simple")
             return self.annotate(searched=vector).filter(searched=words)

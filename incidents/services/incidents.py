@@ -8,14 +8,14 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import F, TextField, Value
-from django.db.models.functions import Concat
+from django.db.models.functions import Concat, Left
 from django.utils import timezone
 from django.utils.formats import date_format
 
-from incidents.models import Incident, IncidentEvent, Note, SystemText
+from incidents.models import Alert, Incident, IncidentEvent, Note, SystemText
 from incidents.reading.facts import AlertFacts, read_facts
 from incidents.reading.redaction import redact
-from incidents.reading.text import clean, cut
+from incidents.reading.text import clean, cut, signature
 from incidents.services import timeline
 from teams import audit
 from teams.models import Membership, Project, Service, User
@@ -23,9 +23,13 @@ from teams.models import Membership, Project, Service, User
 Kind = IncidentEvent.Kind
 Status = Incident.Status
 
-MAX_SYSTEM_TEXT = 20_000
+MAX_SYSTEM_TEXT, MAX_NOTE, MAX_ENVIRONMENT = 20_000, 10_000, 60
 # What an investigation is given of one incident; the prompt's own budget is smaller still.
 MAX_ALERT_TEXT = 60_000
+# Later alerts that say something else, and among how many of the latest they are looked for.
+LATER_ALERTS, LATEST = 2, 30
+# PostgreSQL refuses to index a text of more than a million bytes.
+MAX_SEARCH_TEXT = 200_000
 
 
 class Conflict(Exception):
@@ -36,16 +40,21 @@ class Conflict(Exception):
 
 
 def alert_text(incident: Incident) -> str:
-    """Return what came in: the first alert, later ones that say something else, and *more from the system*.
+    """Return what came in: the first alert, the latest that say something else, and *more from the system*.
 
     Redacted. Notes of people are not part of it.
     """
-    texts: list[str] = []
-    for text in incident.alerts.order_by("received_at", "pk").values_list("text", flat=True)[:50]:
-        if text not in texts:
-            texts.append(text)
-    texts += [f"More from the system:\n{added.text}" for added in incident.system_texts.all()]
-    return cut("\n\n".join(texts[:3] + texts[3:][-3:]), MAX_ALERT_TEXT)
+    firing = incident.alerts.filter(status=Alert.Status.FIRING).order_by("received_at", "pk")
+    first = list(firing.values_list("text", flat=True)[:1])
+    latest = firing.reverse().values_list("text", flat=True)[:LATEST]
+    seen = {signature(text) for text in first}
+    later: list[str] = []
+    for text in latest:
+        if (said := signature(text)) not in seen and len(later) < LATER_ALERTS:
+            seen.add(said)
+            later.insert(0, text)
+    added = [f"More from the system:\n{added.text}" for added in incident.system_texts.all()]
+    return cut("\n\n".join(first + later + added), MAX_ALERT_TEXT)
 
 
 def facts(incident: Incident) -> AlertFacts:
@@ -90,7 +99,7 @@ def acknowledge(*, incident: Incident, by: User, at: datetime | None = None) -> 
     """Say that somebody is on it; whoever does and finds nobody assigned takes it. Doing it twice is one act.
 
     Raises:
-        Conflict: it was resolved meanwhile.
+        Conflict: it was resolved meanwhile, or somebody else acknowledged it.
     """
     at = at or timezone.now()
     with transaction.atomic():
@@ -98,7 +107,9 @@ def acknowledge(*, incident: Incident, by: User, at: datetime | None = None) -> 
             status=Status.ACKNOWLEDGED, acknowledged_at=at, acknowledged_by=by
         )
         if not changed:
-            _refuse_resolved(incident)
+            now = _refuse_resolved(incident)
+            if now.acknowledged_by_id != by.pk:
+                raise Conflict(_who_did_it(now.acknowledged_by, "acknowledged", now.acknowledged_at))
             return
         taken = Incident.objects.filter(pk=incident.pk, assignee=None).update(assignee=by)
         audit.record(
@@ -121,16 +132,17 @@ def assign(*, incident: Incident, assignee: User | None, by: User, word: str = "
     if assignee is not None and not _may_work(assignee, incident):
         raise Conflict(f"{assignee} may not work this incident.")
     with transaction.atomic():
+        before = _locked(incident).assignee
         changed = Incident.objects.filter(pk=incident.pk).exclude(status=Status.RESOLVED).update(assignee=assignee)
         if not changed:
             _refuse_resolved(incident)
-        if assignee != incident.assignee:
+        if assignee != before:
             audit.record(
                 "incident.assign",
                 by=by,
                 on=incident,
                 team=incident.project.team,
-                before={"assignee": _id(incident.assignee)},
+                before={"assignee": _id(before)},
                 after={"assignee": _id(assignee)},
             )
             timeline.add(incident=incident, kind=Kind.ASSIGNED, by=by, to=str(assignee or "nobody"))
@@ -146,10 +158,10 @@ def _may_work(user: User, incident: Incident) -> bool:
 @transaction.atomic
 def add_note(*, incident: Incident, text: str, by: User) -> Note:
     """Write a note into the timeline. No model is sent it, and it is never remembered as fact."""
-    note = Note.objects.create(incident=incident, text=redact(clean(text)), by=by)
+    note = Note.objects.create(incident=incident, text=cut(redact(clean(text)), MAX_NOTE), by=by)
     audit.record("incident.note", by=by, on=incident, team=incident.project.team, after={"note": str(note.public_id)})
     timeline.add(incident=incident, kind=Kind.NOTED, by=by, note=note)
-    _extend_search(incident, note.text)
+    extend_search(incident, note.text)
     return note
 
 
@@ -161,7 +173,7 @@ def add_system_text(*, incident: Incident, text: str, by: User) -> SystemText:
     after = {"system_text": str(added.public_id)}
     audit.record("incident.system_text", by=by, on=incident, team=incident.project.team, after=after)
     timeline.add(incident=incident, kind=Kind.SYSTEM_TEXT, by=by, system_text=added)
-    _extend_search(incident, cleaned)
+    extend_search(incident, cleaned)
     return added
 
 
@@ -172,12 +184,10 @@ def correct(*, incident: Incident, by: User, **changes: Any) -> None:
     A correction carries the person's name and survives every repeat of the alert.
 
     Raises:
-        ValueError: something else is named.
+        ValueError: something else is named, there is no such severity, or the service is another project's.
     """
-    unknown = set(changes) - {"severity", "service", "environment"}
-    if unknown:
-        raise ValueError(f"Not to be corrected: {', '.join(sorted(unknown))}.")
-    now = Incident.objects.select_for_update(of=("self",)).select_related("service").get(pk=incident.pk)
+    changes = _checked(incident, changes)
+    now = _locked(incident)
     changed = {name: value for name, value in changes.items() if getattr(now, name) != value}
     if not changed:
         return
@@ -188,6 +198,20 @@ def correct(*, incident: Incident, by: User, **changes: Any) -> None:
     audit.record("incident.correct", by=by, on=incident, team=incident.project.team, before=before, after=after)
     words: dict[str, Any] = {name: str(value or "not known") for name, value in changed.items()}
     timeline.add(incident=incident, kind=Kind.CORRECTED, by=by, **words)
+
+
+def _checked(incident: Incident, changes: dict[str, Any]) -> dict[str, Any]:
+    unknown = set(changes) - {"severity", "service", "environment"}
+    if unknown:
+        raise ValueError(f"Not to be corrected: {', '.join(sorted(unknown))}.")
+    if changes.get("severity", Incident.Severity.LOW) not in Incident.Severity.values:
+        raise ValueError(f"No severity: {changes['severity']}.")
+    service = changes.get("service")
+    if service is not None and service.project_id != incident.project_id:
+        raise ValueError("The service is another project's.")
+    if "environment" in changes:
+        changes |= {"environment": redact(clean(changes["environment"])).strip()[:MAX_ENVIRONMENT]}
+    return changes
 
 
 def _auditable(value: Any) -> str:
@@ -201,13 +225,15 @@ def close(*, incident: Incident, reason: str, duplicate_of: Incident | None, by:
     """Close without a fix: recovered by itself, false alarm, not actionable, duplicate. Nothing is retained.
 
     Raises:
-        Conflict: it was resolved meanwhile, or would be a duplicate of itself.
-        ValueError: the reason is none of these.
+        Conflict: it was resolved meanwhile, or would be a duplicate of itself or of its own duplicate.
+        ValueError: the reason is none of these, or a duplicate does not name another incident of the project.
     """
     if reason not in set(Incident.CloseReason.values) - {Incident.CloseReason.FIXED}:
         raise ValueError(f"No reason to close without a fix: {reason}.")
-    if duplicate_of is not None and duplicate_of.pk == incident.pk:
-        raise Conflict("An incident is no duplicate of itself.")
+    if (reason == Incident.CloseReason.DUPLICATE) != (duplicate_of is not None):
+        raise ValueError("A duplicate, and nothing else, names the incident that it is one of.")
+    if duplicate_of is not None:
+        _refuse_circle(incident, duplicate_of)
     at = timezone.now()
     with transaction.atomic():
         changed = (
@@ -230,19 +256,42 @@ def close(*, incident: Incident, reason: str, duplicate_of: Incident | None, by:
         timeline.add(incident=incident, kind=Kind.RESOLVED, by=by, at=at, reason=word)
 
 
-def _refuse_resolved(incident: Incident) -> None:
-    """Raise Conflict when the incident is resolved by now; otherwise the act was done before, which is no conflict."""
-    now = Incident.objects.select_related("resolved_by").get(pk=incident.pk)
-    if now.status != Status.RESOLVED:
-        return
-    at = date_format(timezone.localtime(now.resolved_at), "H:i") if now.resolved_at else ""
-    raise Conflict(f"{now.resolved_by or 'Somebody'} resolved this at {at}.")
+def _refuse_circle(incident: Incident, duplicate_of: Incident) -> None:
+    if duplicate_of.project_id != incident.project_id:
+        raise ValueError("A duplicate is one of another incident of its own project.")
+    other: Incident | None = duplicate_of
+    seen: set[int] = set()
+    while other is not None and other.pk not in seen:
+        if other.pk == incident.pk:
+            raise Conflict("An incident is no duplicate of itself.")
+        seen.add(other.pk)
+        other = other.duplicate_of
 
 
-def _extend_search(incident: Incident, text: str) -> None:
-    """Append the text to what a search looks through, in one statement."""
+def _locked(incident: Incident) -> Incident:
+    """Return the incident as it stands, so that nobody changes it before the transaction ends."""
+    # Only the incident's own row: PostgreSQL refuses to lock what an outer join may lack.
+    rows = Incident.objects.select_for_update(of=("self",)).select_related("service", "assignee")
+    return rows.get(pk=incident.pk)
+
+
+def _refuse_resolved(incident: Incident) -> Incident:
+    """Return the incident as it stands; raises Conflict when it is resolved by now."""
+    now = Incident.objects.select_related("resolved_by", "acknowledged_by").get(pk=incident.pk)
+    if now.status == Status.RESOLVED:
+        raise Conflict(_who_did_it(now.resolved_by, "resolved", now.resolved_at))
+    return now
+
+
+def _who_did_it(who: User | None, did: str, at: datetime | None) -> str:
+    when = f" at {date_format(timezone.localtime(at), 'H:i')}" if at else ""
+    return f"{who or 'Somebody'} {did} this{when}."
+
+
+def extend_search(incident: Incident, text: str) -> None:
+    """Append the text to what a search looks through, in one statement; the oldest stays when there is too much."""
     appended = Concat(F("search_text"), Value(f"\n{cut(text, 5000)}"), output_field=TextField())
-    Incident.objects.filter(pk=incident.pk).update(search_text=appended)
+    Incident.objects.filter(pk=incident.pk).update(search_text=Left(appended, MAX_SEARCH_TEXT))
 
 
 def _id(user: User | None) -> str | None:

@@ -567,6 +567,7 @@ def _following(incident: Incident, details: Following, old: Act | None = None) -
 
 
 def _remember_outcome(outcome: Outcome, *, by: User, replaces: Outcome | None = None) -> MemoryRecord:
+    incidents.extend_search(outcome.incident, f"{outcome.fix.title}\n{outcome.root_cause}\n{outcome.what_was_done}")
     parts = records.resolution(outcome, _sighting(outcome.incident))
     known = _record_of(Kind.VERIFIED_RESOLUTION, outcome=replaces) if replaces else None
     if known:
@@ -588,6 +589,7 @@ def _remember_outcome(outcome: Outcome, *, by: User, replaces: Outcome | None = 
 
 
 def _remember_attempt(attempt: Attempt, *, by: User, replaces: Attempt | None = None) -> MemoryRecord:
+    incidents.extend_search(attempt.incident, f"{attempt.fix.title}\n{attempt.what_happened}")
     parts = records.failed_attempt(attempt, _sighting(attempt.incident))
     known = _record_of(Kind.FAILED_ATTEMPT, attempt=replaces) if replaces else None
     if known:
