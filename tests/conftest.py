@@ -20,6 +20,12 @@ def quick_passwords(settings: Any) -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
+@pytest.fixture(autouse=True)
+def no_static_files(settings: Any) -> None:
+    """Leave out what serves static files: it looks at every one of them for each client of a test."""
+    settings.MIDDLEWARE = [name for name in settings.MIDDLEWARE if not name.startswith("whitenoise")]
+
+
 @dataclass(frozen=True)
 class World:
     """Two teams with a project each, and one of every kind of person."""
