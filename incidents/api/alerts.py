@@ -1,12 +1,14 @@
 """Alerts in, from machines."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.conf import settings
 from rest_framework import status
 from rest_framework.exceptions import NotAuthenticated
+from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
+from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -22,6 +24,21 @@ from teams.authentication import ApiKeyAuthentication
 ALERTS_WRITE = "alerts.write"
 
 
+class AlwaysJSON(BaseContentNegotiation):
+    """Answers in JSON whatever the sender accepts: an alert must not be lost over a header."""
+
+    def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser | None:
+        """Return no parser: the body is taken as bytes."""
+        return None
+
+    def select_renderer(
+        self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
+    ) -> tuple[BaseRenderer, str | None]:
+        """Return the only renderer."""
+        (renderer,) = renderers
+        return renderer, renderer.media_type
+
+
 class AlertCreate(APIView):
     """``POST /api/v1/alerts``: keep a body, whatever it is, and say which incident it belongs to.
 
@@ -31,6 +48,7 @@ class AlertCreate(APIView):
 
     authentication_classes = [ApiKeyAuthentication]
     parser_classes: Sequence[type[BaseParser]] = ()
+    content_negotiation_class = AlwaysJSON
 
     def post(self, request: Request) -> Response:
         """Return 202 with the delivery, the incident, and ``new`` or ``repeat``."""
@@ -59,6 +77,11 @@ def _body(request: Request) -> bytes:
     length = request.META.get("CONTENT_LENGTH") or "0"
     if length.isdigit() and int(length) > settings.ALERT_MAX_BYTES:
         raise deliveries.too_large()
+    if request.META.get("HTTP_TRANSFER_ENCODING", "").lower() == "chunked" and request.META.get(
+        "wsgi.input_terminated"
+    ):
+        # Django reads as much as Content-Length says, which such a request has not; the server ends the stream.
+        return bytes(request.META["wsgi.input"].read(settings.ALERT_MAX_BYTES + 1))
     return bytes(request._request.body)
 
 

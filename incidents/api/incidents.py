@@ -1,28 +1,19 @@
 """Incidents, to read."""
 
-from typing import Any, cast
+from typing import cast
 
 from django.db.models import QuerySet
 from rest_framework.exceptions import ValidationError
-from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from incidents.api.pages import page_of
 from incidents.api.shapes import incident_shape
 from incidents.models import Incident
 from teams import access
 from teams.actors import Actor
 from teams.permissions import Permission
-
-
-class IncidentPages(CursorPagination):
-    """Newest first. A cursor shows each incident once, whatever arrives meanwhile."""
-
-    ordering = ("-created_at", "-pk")
-    page_size = 50
-    page_size_query_param = "page_size"
-    max_page_size = 200
 
 
 def actor(request: Request) -> Actor:
@@ -46,12 +37,10 @@ class IncidentList(APIView):
 
     def get(self, request: Request) -> Response:
         """Return one page of incidents."""
-        incidents = _filtered(readable(request), request)
-        pages = IncidentPages()
-        rows: Any = pages.paginate_queryset(
-            incidents.select_related("project", "service", "assignee", "latest_investigation"), request, view=self
-        )
-        return pages.get_paginated_response([incident_shape(request, incident) for incident in rows])
+        mine = readable(request)
+        shown = _filtered(mine, request).select_related("project", "service", "assignee", "latest_investigation")
+        rows, following = page_of(shown, request, within=mine)
+        return Response({"next": following, "results": [incident_shape(request, incident) for incident in rows]})
 
 
 def _filtered(incidents: QuerySet[Incident], request: Request) -> QuerySet[Incident]:

@@ -2,14 +2,13 @@
 
 import uuid
 
-from django.db.models import OuterRef, Subquery
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from incidents.api.incidents import actor, get_incident
 from incidents.api.shapes import diagnosis_shape, investigation_shape, question_shape, step_shape
-from incidents.models import Evidence, MemoryRecordRevision, Step
+from incidents.models import Evidence, Step
 from teams import access
 from teams.permissions import Permission
 
@@ -38,12 +37,8 @@ class InvestigationDetail(APIView):
         )
         diagnoses = list(found.diagnoses.order_by("kind"))
         steps = Step.objects.filter(diagnosis__in=diagnoses).order_by("diagnosis", "sequence")
-        text = MemoryRecordRevision.objects.filter(record=OuterRef("record"), number=OuterRef("revision"))
-        evidence = list(
-            Evidence.objects.filter(diagnosis__in=diagnoses)
-            .select_related("record__incident__project")
-            .annotate(revision_text=Subquery(text.values("text")))
-        )
+        cited = Evidence.objects.filter(diagnosis__in=diagnoses).with_text()
+        evidence = list(cited.select_related("record__incident__project").order_by("position", "pk"))
         kinds = {diagnosis.pk: diagnosis.kind for diagnosis in diagnoses}
         return Response(
             investigation_shape(request, incident, found)

@@ -108,16 +108,19 @@ def diagnosis_shape(diagnosis: Diagnosis, evidence: list[Evidence]) -> dict[str,
 
 
 def evidence_shape(item: Evidence) -> dict[str, Any]:
-    """Return a recalled memory by its reference; the quote is read from our own revision, as it is today."""
-    text: str = getattr(item, "revision_text", "") or ""
+    """Return a recalled memory by its reference, read ``with_text``: the quote is our own revision's, as it is today.
+
+    Of a shared lesson, and of a memory that the project may no longer read, nothing says where it comes from.
+    """
+    text: str = item.revision_text  # type: ignore[attr-defined]
+    named = item.scope != Evidence.Scope.SHARED and item.is_readable  # type: ignore[attr-defined]
     quote = text[item.quote_start : item.quote_end] if item.quote_start is not None else ""
-    shared = item.scope == Evidence.Scope.SHARED
     return {
         "ref": item.ref,
         "scope": item.scope,
         "kind": item.record.kind,
-        "record": None if shared else str(item.record.public_id),
-        "incident": item.record.incident.ref if item.record.incident and not shared else None,
+        "record": str(item.record.public_id) if named else None,
+        "incident": item.record.incident.ref if named and item.record.incident else None,
         "match_strength": item.match_strength,
         "reason": item.reason,
         "accepted": item.accepted,

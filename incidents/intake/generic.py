@@ -145,7 +145,7 @@ def _title(fields: Mapping[str, str]) -> str:
     return _first(fields, _TITLE) or _first(fields, ("summary", "message"))
 
 
-def _title_inside(fields: Mapping[str, str]) -> str:
+def _title_inside(fields: dict[str, str]) -> str:
     """Return a title that stands in an object of the object; a name there is as likely a person's."""
     inside = {name.rpartition(".")[2]: value for name, value in reversed(fields.items()) if "." in name}
     return _first(inside, ("title", "alertname", "alert_name", "subject", "summary", "message"))

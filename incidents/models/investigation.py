@@ -1,12 +1,15 @@
 """One bounded run of the agent over an incident, and what it left: steps, questions, two diagnoses, evidence."""
 
 import uuid
+from typing import Self
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Case, Exists, OuterRef, Q, Subquery, Value, When
 
 from incidents.models.incident import Category, Severity
 from incidents.models.lease import Leased
+from incidents.models.record import MemoryRecordRevision
+from teams.models import BankAssignment
 
 
 class Confidence(models.TextChoices):
@@ -253,6 +256,33 @@ class Question(models.Model):
         return self.text
 
 
+class EvidenceQuerySet(models.QuerySet["Evidence"]):
+    """Reads that put text beside the citation."""
+
+    def with_text(self) -> Self:
+        """Add ``revision_title`` and ``revision_text`` as the diagnosis's project may read them today.
+
+        Both are empty, and ``is_readable`` is False, once the project may no longer read the bank.
+        """
+        project = OuterRef("diagnosis__investigation__incident__project")
+        assigned = BankAssignment.objects.filter(
+            bank=OuterRef("record__bank"),
+            project=project,
+            access__in=[BankAssignment.Access.OWN, BankAssignment.Access.READ],
+        )
+        revision = MemoryRecordRevision.objects.filter(record=OuterRef("record"), number=OuterRef("revision"))
+        readable, text = Q(is_readable=True), models.TextField()
+        return self.annotate(
+            is_readable=Exists(assigned),
+            revision_title=Case(
+                When(readable, then=Subquery(revision.values("title"))), default=Value(""), output_field=text
+            ),
+            revision_text=Case(
+                When(readable, then=Subquery(revision.values("text"))), default=Value(""), output_field=text
+            ),
+        )
+
+
 class Evidence(models.Model):
     """A memory that was recalled for a diagnosis: accepted as evidence, or not, with the reason."""
 
@@ -278,6 +308,8 @@ class Evidence(models.Model):
     accepted = models.BooleanField(default=False)
     not_used_because = models.CharField(max_length=200, blank=True)
     position = models.PositiveSmallIntegerField(default=0)
+
+    objects = EvidenceQuerySet.as_manager()
 
     class Meta:
         """Each reference once in a diagnosis."""
