@@ -22,7 +22,6 @@ from incidents.models import (
     IncidentEvent,
     Investigation,
     MemoryRecord,
-    MemoryRecordRevision,
     Outcome,
     Question,
     Step,
@@ -197,9 +196,9 @@ class IncidentPage:
     def _evidence(self) -> list[Evidence]:
         if self.memory is None:
             return []
-        revision = MemoryRecordRevision.objects.filter(record=OuterRef("record"), number=OuterRef("revision"))
         return list(
             Evidence.objects.filter(diagnosis=self.memory)
+            .with_text()
             .select_related(
                 "record__incident__project",
                 "record__outcome__verified_by",
@@ -208,9 +207,6 @@ class IncidentPage:
                 "record__forgotten_by",
                 "record__fix",
                 "record__bank",
-            )
-            .annotate(
-                revision_title=Subquery(revision.values("title")), revision_text=Subquery(revision.values("text"))
             )
             .order_by("position", "pk")
         )
