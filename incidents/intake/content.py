@@ -8,6 +8,7 @@ from incidents.intake.normal import NormalAlert, Unreadable
 
 # Text with more than this share of characters that could not be decoded is no text.
 MOST_LOST = 0.2
+NO_TEXT = "The body is no text."
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ def read(body: bytes, *, encoding: str, pasted: bool, limit: int) -> Content:
     if pasted:
         return Content(tuple(paste.read(text)), problem)
     if text.lstrip()[:1] not in ("{", "["):
-        return as_text(body, problem) if _is_lost(text) else Content((NormalAlert(text=text),), problem)
+        return size_only(body, NO_TEXT) if _is_lost(text) else Content((NormalAlert(text=text),), problem)
     try:
         return Content(tuple(generic.read(text)), problem)
     except Unreadable as error:
@@ -49,8 +50,8 @@ def as_text(body: bytes, problem: str) -> Content:
 
 def size_only(body: bytes, problem: str) -> Content:
     """Return one alert that says how much came in, for a body that nothing else can be made of."""
-    text = f"A body of {len(body):,} bytes that is no text. {problem}".strip()
-    return Content((NormalAlert(text=text, title="An alert that is no text"),), problem, understood=False)
+    alert = NormalAlert(text=f"A body of {len(body):,} bytes. {problem}", title="An alert that could not be read")
+    return Content((alert,), problem, understood=False)
 
 
 def _is_lost(text: str) -> bool:

@@ -49,13 +49,13 @@ def test_lost_characters_are_said_and_the_rest_is_read() -> None:
 
 def test_what_is_no_text_is_said_with_its_size() -> None:
     for body, encoding, problem in [
-        (bytes(range(128, 256)) * 8, "", "UTF-8"),
-        (b"\x00" * 1024, "", ""),
+        (bytes(range(128, 256)) * 8, "", "no text"),
+        (b"\x00" * 1024, "", "no text"),
         (gzip.compress(JSON)[:20], "gzip", "ends too early"),
         (bytes(range(128, 256)) * 8, "br", "encoding br is not understood"),
     ]:
         found = read(body, encoding=encoding)
-        assert found.alerts[0].title == "An alert that is no text"
+        assert found.alerts[0].title == "An alert that could not be read"
         assert f"{len(body):,} bytes" in found.alerts[0].text
         assert problem in found.problem
         assert not found.understood

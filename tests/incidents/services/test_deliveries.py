@@ -363,7 +363,7 @@ def test_a_body_that_ended_its_readers_is_left_alone(world: World) -> None:
     deliveries.sweep()
 
     delivery.refresh_from_db()
-    assert (delivery.state, incident_of(delivery).title) == (Delivery.State.UNPARSED, "An alert that is no text")
+    assert (delivery.state, incident_of(delivery).title) == (Delivery.State.UNPARSED, "An alert that could not be read")
 
 
 def test_a_delivery_that_somebody_else_took_over_is_not_stored_twice(world: World) -> None:
