@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 
 from incidents.models import Fix, Incident
-from teams.models import Membership, Project, Service
+from teams.models import Project, Service
 
 
 class NewAlertForm(forms.Form):
@@ -171,13 +171,3 @@ class FeedbackForm(forms.Form):
         if not cleaned.get("alert_only") and not cleaned.get("with_memory"):
             self.add_error(None, "Choose helpful or not helpful for one of the answers.")
         return cleaned
-
-
-def assignable(project: Project) -> Any:
-    """Return the memberships of people who may work the project's incidents."""
-    return (
-        Membership.objects.filter(team=project.team_id, left_at=None, user__is_active=True)
-        .exclude(role=Membership.Role.VIEWER)
-        .select_related("user")
-        .order_by("user__name")
-    )

@@ -4,7 +4,7 @@ Nothing is decided here: strengths, confidence, pattern and what is struck out c
 Names, dates, minutes and runbooks come from our rows through the cited record, never from a model's text.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import Any, TypeGuard
@@ -51,7 +51,6 @@ class Answer:
     text: str
     refs: tuple[str, ...] = ()
     struck: "Failed | None" = None
-    doubtful: bool = False
 
 
 @dataclass(frozen=True)
@@ -106,9 +105,6 @@ class Card:
     minutes: int | None
     kind: str
     kind_word: str
-    cut_before: bool = False
-    cut_after: bool = False
-    refs: list[str] = field(default_factory=list)
 
     @property
     def record(self) -> MemoryRecord:
@@ -178,11 +174,15 @@ class IncidentPage:
         """The answer with memory; None where the project's memory is off."""
         return self.diagnoses.get(Diagnosis.Kind.WITH_MEMORY)
 
+    @property
+    def traced(self) -> Diagnosis | None:
+        """The answer whose run the trace shows: with memory, or the other where memory is off."""
+        return self.memory or self.alone
+
     @cached_property
     def steps(self) -> list[Step]:
         """The trace: the with-memory run's steps, or the other's where memory is off."""
-        traced = self.memory or self.alone
-        return list(traced.steps.order_by("sequence")) if traced else []
+        return list(self.traced.steps.order_by("sequence")) if self.traced else []
 
     @cached_property
     def questions(self) -> list[Question]:

@@ -114,7 +114,6 @@ def incident_new(request: PersonRequest) -> HttpResponse:
         "project": example.project if example else request.GET.get("project"),
     }
     form = NewAlertForm(request.POST or None, projects=projects, initial=initial)
-    problem = None
     if request.method == "POST" and form.is_valid():
         project = form.cleaned_data["project"]
         access.require(request.user, Permission.INCIDENT_WORK, project)
@@ -143,7 +142,6 @@ def incident_new(request: PersonRequest) -> HttpResponse:
             "form": form,
             "projects": projects,
             "examples": EXAMPLES.items() if settings.LOCAL else [],
-            "problem": problem,
             "retention_days": settings.DELIVERY_RETENTION_DAYS,
             "api_url": request.build_absolute_uri(reverse("api_alert_create")),
         },
