@@ -2,13 +2,13 @@
 
 from django.urls import path
 
-from incidents.views import acts, incidents, investigations, memory
+from incidents.views import acts, inbox, incidents, investigations, memory
 
 _INCIDENT = "incidents/<str:key>-<int:number>/"
 
 urlpatterns = [
-    path("incidents/", incidents.incident_list, name="incident_list"),
-    path("incidents/first-steps/dismiss/", incidents.first_steps_dismiss, name="first_steps_dismiss"),
+    path("incidents/", inbox.incident_list, name="incident_list"),
+    path("incidents/first-steps/dismiss/", inbox.first_steps_dismiss, name="first_steps_dismiss"),
     path("incidents/new/", incidents.incident_new, name="incident_new"),
     path(_INCIDENT, incidents.incident_detail, name="incident_detail"),
     path(_INCIDENT + "live/", incidents.incident_live, name="incident_live"),
