@@ -16,6 +16,7 @@ from oncall.clients.groq import GroqChat
 from oncall.clients.llm import ChatModel
 from oncall.clients.offline import OfflineReasoner
 from teams.models import Bank, Project, User
+from tests.oncall.clients import groq_server as wire
 
 TEXT = (
     "Root cause: the nightly reindex held every connection of the pool.\n"
@@ -23,6 +24,26 @@ TEXT = (
     "Verified by Rosa Responder on 3 March 2026, after 18 minutes."
 )
 CAUSE = "the nightly reindex held every connection of the pool"
+
+
+def report(**fields: Any) -> wire.Answer:
+    """Return a model's whole report about an exhausted pool; ``fields`` replace its own."""
+    return wire.report(
+        {
+            "severity": "critical",
+            "category": "capacity",
+            "summary": "The pool is exhausted.",
+            "root_cause": "The reindex job holds the pool.",
+            "confidence": "high",
+            "evidence": [],
+            "ruled_out": [],
+            "immediate_actions": [],
+            "long_term_fixes": [],
+            "needs_more_info": False,
+            "clarifying_questions": [],
+            **fields,
+        }
+    )
 
 
 @dataclass(frozen=True)

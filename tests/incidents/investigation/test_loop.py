@@ -14,32 +14,13 @@ from oncall.clients.offline import OfflineReasoner
 from teams.models import Project
 from tests import factories
 from tests.conftest import World
-from tests.incidents.investigation.standins import CAUSE, TEXT, Bench, Gave, SaidMemory, make_memory, matched
+from tests.incidents.investigation.standins import CAUSE, TEXT, Bench, Gave, SaidMemory, make_memory, matched, report
 from tests.oncall.clients import groq_server as wire
 from tests.oncall.clients.groq_server import GroqServer
 
 ALERT_ONLY, WITH_MEMORY = Diagnosis.Kind.ALERT_ONLY, Diagnosis.Kind.WITH_MEMORY
 AUTONOMOUS, GUIDED = Project.Strategy.AUTONOMOUS, Project.Strategy.GUIDED
 CITES_P1 = {"ref": "P1", "quote": CAUSE, "match_strength": "close", "reason": "same error"}
-
-
-def report(**fields: Any) -> wire.Answer:
-    return wire.report(
-        {
-            "severity": "critical",
-            "category": "capacity",
-            "summary": "The pool is exhausted.",
-            "root_cause": "The reindex job holds the pool.",
-            "confidence": "high",
-            "evidence": [],
-            "ruled_out": [],
-            "immediate_actions": [],
-            "long_term_fixes": [],
-            "needs_more_info": False,
-            "clarifying_questions": [],
-            **fields,
-        }
-    )
 
 
 @pytest.fixture
