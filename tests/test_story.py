@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from incidents.models import Diagnosis, Incident, Investigation, MemoryRecord
-from incidents.services import investigations, memory, outcomes
+from incidents.services import attempts, investigations, memory
 from oncall.clients.memory import get_memory
 from teams.models import Bank, User
 from tests import factories
@@ -70,7 +70,7 @@ def test_what_was_verified_is_what_the_next_alert_starts_from(world: World, on_m
     engineer = world.responder
     first = factories.make_incident(project=world.project, by=engineer)
     assert _investigate(first, engineer).memory_word == Investigation.MemoryWord.EMPTY
-    outcomes.record_attempt(
+    attempts.record_attempt(
         incident=first,
         by=engineer,
         what_happened="The new pods queued for the same connections.",

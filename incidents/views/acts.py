@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST
 
 from incidents.forms import AssignForm, CloseForm, CorrectForm, FeedbackForm, NoteForm, ReopenForm, SystemTextForm
 from incidents.models import Diagnosis, Incident, MemoryRecord
-from incidents.services import incidents, outcomes
+from incidents.services import attempts, feedback, incidents, outcomes
 from incidents.services.incidents import Conflict
 from incidents.services.investigations import NotWaiting
 from incidents.views.incident_page import IncidentPage
@@ -209,7 +209,7 @@ def attempt_record(request: PersonRequest, incident: Incident) -> HttpResponse:
     form = attempt_form(page, request.POST)
     if not form.is_valid():
         return render_incident(request, incident, status=400, attempt_form=form)
-    result = outcomes.record_attempt(
+    result = attempts.record_attempt(
         incident=incident,
         by=request.user,
         what_happened=form.cleaned_data["what_happened"],
@@ -234,7 +234,7 @@ def feedback_save(request: PersonRequest, incident: Incident) -> HttpResponse:
     for kind in Diagnosis.Kind.values:
         rating, diagnosis = form.cleaned_data[kind], page.diagnoses.get(kind)
         if rating and diagnosis and diagnosis.state in Diagnosis.ENDED:
-            outcomes.rate(diagnosis=diagnosis, helpful=rating == "yes", note=form.cleaned_data["note"], by=request.user)
+            feedback.rate(diagnosis=diagnosis, helpful=rating == "yes", note=form.cleaned_data["note"], by=request.user)
     return redirect(f"{incident.get_absolute_url()}#rate")
 
 

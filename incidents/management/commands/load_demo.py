@@ -11,7 +11,7 @@ from django.utils import timezone
 from incidents.demo.cases import CASES, JUST_RESOLVED, OPEN, Case
 from incidents.demo.people import PEOPLE, PROJECTS, TEAMS, Person
 from incidents.models import Delivery, Diagnosis, Evidence, Fix, Incident, MemoryRecord
-from incidents.services import deliveries, incidents, investigations, memory, outcomes
+from incidents.services import attempts, deliveries, incidents, investigations, memory, outcomes
 from teams import services
 from teams.models import Project, Team, User
 
@@ -125,7 +125,7 @@ class Loader:
         incident, at = self._open(case, resolver)
         incidents.acknowledge(incident=incident, by=resolver, at=at + timedelta(minutes=2))
         for tried in case.tried:
-            outcomes.record_attempt(
+            attempts.record_attempt(
                 incident=incident,
                 by=self.people[tried.by],
                 what_happened=tried.what_happened,

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from incidents.investigation.past import failed_fixes, keys_of, normal_command, ratings_for
 from incidents.models import Diagnosis, Fix, Incident, MemoryRecord
-from incidents.services import investigations, outcomes
+from incidents.services import attempts, feedback, investigations, outcomes
 from tests import factories
 from tests.conftest import World
 
@@ -21,7 +21,7 @@ def incident(world: World) -> Incident:
 def fail(incident: Incident, world: World, *, days: float = 1.0, **fix: Any) -> Fix:
     named = fix or {"new_fix_title": "Restart the search-api pods"}
     at = timezone.now() - timedelta(days=days)
-    return outcomes.record_attempt(incident=incident, by=world.responder, at=at, **named).attempt.fix
+    return attempts.record_attempt(incident=incident, by=world.responder, at=at, **named).attempt.fix
 
 
 def work_out(incident: Incident, world: World, *, days: float = 0.0, **fix: Any) -> Fix:
@@ -101,7 +101,7 @@ def test_what_only_matches_in_part_does_not_outweigh_what_is_sure(world: World, 
 
 def test_another_projects_failure_strikes_out_nothing(world: World, incident: Incident) -> None:
     theirs = factories.make_incident(project=world.other_project, by=world.outsider)
-    outcomes.record_attempt(incident=theirs, by=world.outsider, new_fix_title="Restart everything")
+    attempts.record_attempt(incident=theirs, by=world.outsider, new_fix_title="Restart everything")
 
     assert theirs.fingerprint == incident.fingerprint or theirs.project != incident.project
     assert failed_fixes(incident) == []
@@ -115,14 +115,14 @@ def test_the_newest_rating_of_what_was_put_first_counts(world: World, incident: 
     Diagnosis.objects.filter(pk=diagnosis.pk).update(immediate_actions=[struck, first], state="finished")
     diagnosis.refresh_from_db()
 
-    outcomes.rate(diagnosis=diagnosis, helpful=False, note="", by=world.responder)
+    feedback.rate(diagnosis=diagnosis, helpful=False, note="", by=world.responder)
 
     ratings = ratings_for(incident)
     assert ratings.not_helpful(*keys_of("restart the PODS!", None, None))
     assert ratings.not_helpful(*keys_of("Bounce", "kubectl  rollout restart deploy/x", None))
     assert not ratings.not_helpful(*keys_of("Reboot", None, None))
 
-    outcomes.rate(diagnosis=diagnosis, helpful=True, note="", by=world.responder)
+    feedback.rate(diagnosis=diagnosis, helpful=True, note="", by=world.responder)
     assert not ratings_for(incident).not_helpful(*keys_of("Restart the pods", None, None))
 
 
@@ -133,7 +133,7 @@ def test_ratings_of_another_fingerprint_say_nothing(world: World, incident: Inci
     action = {"text": "Restart the pods", "command": None, "struck": None, "fix": None}
     Diagnosis.objects.filter(pk=diagnosis.pk).update(immediate_actions=[action], state="finished")
     diagnosis.refresh_from_db()
-    outcomes.rate(diagnosis=diagnosis, helpful=False, note="", by=world.responder)
+    feedback.rate(diagnosis=diagnosis, helpful=False, note="", by=world.responder)
 
     assert ratings_for(incident).helpful == {}
 

@@ -5,7 +5,7 @@ import pytest
 from incidents.memory.recall import BoundRecall, Recalled
 from incidents.models import Incident, MemoryRecord
 from incidents.reading.facts import read_facts
-from incidents.services import incidents, outcomes
+from incidents.services import attempts, incidents, outcomes
 from incidents.services import memory as service
 from incidents.services.memory import sync_record
 from oncall.clients.memory import Document, MemoryUnavailable
@@ -200,7 +200,7 @@ def test_own_leaves_out_the_incident_under_investigation_but_not_what_failed_on_
     incident = record.incident
     assert incident is not None
     outcomes.reopen(incident=incident, by=world.responder, held=None)
-    failed = outcomes.record_attempt(incident=incident, by=world.responder, new_fix_title="Restart the pods").record
+    failed = attempts.record_attempt(incident=incident, by=world.responder, new_fix_title="Restart the pods").record
     assert failed is not None
     remember_all()
 
@@ -212,7 +212,7 @@ def test_own_leaves_out_the_incident_under_investigation_but_not_what_failed_on_
 
 def test_failed_attempts_and_ratings_are_no_resolutions(world: World, memory: TroubledMemory) -> None:
     incident = factories.make_incident(project=world.project, by=world.responder)
-    outcomes.record_attempt(incident=incident, by=world.responder, new_fix_title="Restart the pods")
+    attempts.record_attempt(incident=incident, by=world.responder, new_fix_title="Restart the pods")
     remember_all()
 
     recall = bound(world.project, memory)

@@ -12,7 +12,7 @@ from django.http import Http404
 from django.utils import timezone
 
 from incidents.models import Diagnosis, Incident, Investigation, MemoryRecord, Question, Step
-from incidents.services import investigations, memory, outcomes
+from incidents.services import attempts, investigations, memory
 from incidents.services.incidents import Conflict
 from teams.models import AuditEvent, Membership, Project
 from tests import factories
@@ -126,7 +126,7 @@ def test_memory_off_makes_one_diagnosis_and_says_off(world: World, incident: Inc
 
 
 def test_the_second_incident_is_known_and_what_failed_is_not_repeated(world: World, incident: Incident) -> None:
-    outcomes.record_attempt(
+    attempts.record_attempt(
         incident=incident,
         by=world.responder,
         what_happened="Errors were back after four minutes.",

@@ -19,7 +19,7 @@ from incidents.models import (
     Outcome,
 )
 from incidents.models.track import track_records
-from incidents.services import incidents, outcomes
+from incidents.services import attempts, feedback, incidents, outcomes
 from incidents.services.incidents import Conflict
 from teams.models import AuditEvent, Membership
 from tests import factories
@@ -235,7 +235,7 @@ def test_confirm_fix_worked_again_copies_no_text(world: World, incident: Inciden
 
 def test_confirm_fix_worked_again_refuses_other_memories(world: World, incident: Incident) -> None:
     foreign = record(factories.make_incident(project=world.other_project, by=world.outsider), world.outsider).record
-    failed = outcomes.record_attempt(incident=incident, by=world.responder, new_fix_title="Restart").record
+    failed = attempts.record_attempt(incident=incident, by=world.responder, new_fix_title="Restart").record
     assert foreign is not None
     assert failed is not None
 
@@ -322,7 +322,7 @@ def test_correct_outcome_from_a_stale_page_is_a_conflict(world: World, incident:
 
 
 def test_record_attempt_is_remembered_and_keeps_the_incident_open(world: World, incident: Incident) -> None:
-    saved = outcomes.record_attempt(
+    saved = attempts.record_attempt(
         incident=incident, by=world.responder, what_happened="Errors were back after 4 min.", new_fix_title="Restart"
     )
 
@@ -339,9 +339,9 @@ def test_record_attempt_sent_twice_is_one_and_tried_again_later_is_two(world: Wo
     at = timezone.now() - timedelta(hours=1)
     written = {"incident": incident, "by": world.responder, "new_fix_title": "Restart", "what_happened": "No change."}
 
-    outcomes.record_attempt(**written, at=at)
-    twice = outcomes.record_attempt(**written, at=at + timedelta(seconds=1))
-    later = outcomes.record_attempt(**written, at=at + timedelta(minutes=30))
+    attempts.record_attempt(**written, at=at)
+    twice = attempts.record_attempt(**written, at=at + timedelta(seconds=1))
+    later = attempts.record_attempt(**written, at=at + timedelta(minutes=30))
 
     assert twice.already_saved
     assert not later.already_saved
@@ -349,9 +349,9 @@ def test_record_attempt_sent_twice_is_one_and_tried_again_later_is_two(world: Wo
 
 
 def test_correct_attempt_makes_the_next_revision(world: World, incident: Incident) -> None:
-    saved = outcomes.record_attempt(incident=incident, by=world.responder, new_fix_title="Restart")
+    saved = attempts.record_attempt(incident=incident, by=world.responder, new_fix_title="Restart")
 
-    corrected = outcomes.correct_attempt(attempt=saved.attempt, by=world.responder, what_happened="Made it worse.")
+    corrected = attempts.correct_attempt(attempt=saved.attempt, by=world.responder, what_happened="Made it worse.")
 
     assert saved.record is not None
     assert corrected.record is not None
@@ -365,10 +365,10 @@ def test_correct_attempt_makes_the_next_revision(world: World, incident: Inciden
 def test_rate_can_be_changed_and_the_change_reaches_the_same_document(
     world: World, incident: Incident, diagnosis: Diagnosis
 ) -> None:
-    first = outcomes.rate(diagnosis=diagnosis, helpful=True, by=world.responder)
-    same = outcomes.rate(diagnosis=diagnosis, helpful=True, by=world.responder)
-    changed = outcomes.rate(diagnosis=diagnosis, helpful=False, note="It was the certificate.", by=world.responder)
-    other = outcomes.rate(diagnosis=diagnosis, helpful=True, by=world.admin)
+    first = feedback.rate(diagnosis=diagnosis, helpful=True, by=world.responder)
+    same = feedback.rate(diagnosis=diagnosis, helpful=True, by=world.responder)
+    changed = feedback.rate(diagnosis=diagnosis, helpful=False, note="It was the certificate.", by=world.responder)
+    other = feedback.rate(diagnosis=diagnosis, helpful=True, by=world.admin)
 
     assert same.already_saved
     assert first.record is not None
@@ -385,7 +385,7 @@ def test_rate_refuses_an_answer_that_is_not_finished(world: World, incident: Inc
     running = finished_diagnosis(incident, state=Diagnosis.State.RUNNING)
 
     with pytest.raises(Conflict, match="not finished"):
-        outcomes.rate(diagnosis=running, helpful=True, by=world.responder)
+        feedback.rate(diagnosis=running, helpful=True, by=world.responder)
 
 
 # --- Reopening --------------------------------------------------------------------------------------------------------
