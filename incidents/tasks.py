@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from incidents.services import deliveries, investigations, memory
+from incidents.services import deliveries, diagnosing, memory
 
 
 @shared_task(name="incidents.read_delivery")
@@ -14,7 +14,7 @@ def read_delivery(*, delivery_id: int) -> None:
 @shared_task(name="incidents.run_diagnosis")
 def run_diagnosis(*, diagnosis_id: int) -> None:
     """Work on one diagnosis until it ends or waits for a person."""
-    investigations.run_diagnosis(diagnosis_id)
+    diagnosing.run_diagnosis(diagnosis_id)
 
 
 @shared_task(name="incidents.sync_record")
@@ -27,5 +27,5 @@ def sync_record(*, record_id: int) -> None:
 def sweep() -> None:
     """Drive on whatever a killed worker or a lost message left behind. Two sweeps at once are harmless."""
     deliveries.sweep()
-    investigations.sweep()
+    diagnosing.sweep()
     memory.sweep()

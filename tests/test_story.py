@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from incidents.models import Diagnosis, Incident, Investigation, MemoryRecord
-from incidents.services import attempts, investigations, memory
+from incidents.services import attempts, diagnosing, investigations, memory
 from oncall.clients.memory import get_memory
 from teams.models import Bank, User
 from tests import factories
@@ -49,7 +49,7 @@ def on_memory(request: pytest.FixtureRequest, settings: Any, world: World) -> It
 def _investigate(incident: Incident, by: User) -> Investigation:
     run = investigations.start(incident=incident, by=by, may_ask=False)
     for diagnosis in run.diagnoses.order_by("kind"):
-        investigations.run_diagnosis(diagnosis.pk)
+        diagnosing.run_diagnosis(diagnosis.pk)
     return Investigation.objects.get(pk=run.pk)
 
 

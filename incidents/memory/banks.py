@@ -1,6 +1,10 @@
 """Which banks a project may use, asked anew at each call: access that was taken away ends with the next question."""
 
+import logging
+
 from teams.models import Bank, BankAssignment, Project
+
+logger = logging.getLogger(__name__)
 
 Access = BankAssignment.Access
 
@@ -33,3 +37,16 @@ def shared_bank(project: Project) -> Bank | None:
         assignments__access=Access.READ,
         assignments__project__uses_shared_lessons=True,
     ).first()
+
+
+def readable(project: Project) -> set[int]:
+    """Return the ids of the banks that the project may read now."""
+    found = {bank.pk for bank, _ in same_team_banks(project)}
+    shared = shared_bank(project)
+    if shared:
+        found.add(shared.pk)
+    try:
+        found.add(own_bank(project).pk)
+    except Bank.DoesNotExist:
+        logger.warning("Project %s has no bank of its own.", project.key)
+    return found

@@ -11,7 +11,7 @@ import pytest
 from django.utils import timezone
 
 from incidents.models import Diagnosis, Incident, Investigation, MemoryRecord, MemoryRecordRevision, Step
-from incidents.services import investigations, memory
+from incidents.services import diagnosing, investigations, memory
 from teams.models import Project
 from tests import factories
 from tests.conftest import World
@@ -61,7 +61,7 @@ def investigate(world: World, kind: str = Diagnosis.Kind.WITH_MEMORY, **how: Any
 
 def work(investigation: Investigation, kind: str = Diagnosis.Kind.WITH_MEMORY) -> Diagnosis:
     diagnosis = investigation.diagnoses.get(kind=kind)
-    investigations.run_diagnosis(diagnosis.pk)
+    diagnosing.run_diagnosis(diagnosis.pk)
     diagnosis.refresh_from_db()
     if diagnosis.state != Diagnosis.State.WAITING:
         assert_readable(diagnosis)

@@ -8,7 +8,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from incidents.models import Incident
-from incidents.services import incidents, investigations
+from incidents.services import diagnosing, incidents, investigations
 from teams.models import User
 from tests import factories
 from tests.conftest import World
@@ -29,7 +29,7 @@ def _queries(client: Client, path: str) -> int:
 def _investigate(incident: Incident, by: User) -> None:
     run = investigations.start(incident=incident, by=by)
     for diagnosis in run.diagnoses.all():
-        investigations.run_diagnosis(diagnosis.pk)
+        diagnosing.run_diagnosis(diagnosis.pk)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from incidents.models import (
     MemoryRecordRevision,
     Outcome,
 )
-from incidents.services import deliveries, investigations
+from incidents.services import deliveries, diagnosing
 from teams.models import Project
 
 WIDTH = 100
@@ -44,7 +44,7 @@ class Command(BaseCommand):
         delivery = _receive(project, sys.stdin.buffer.read())
         if delivery.incident is None:
             raise CommandError(f"No firing alert stands in it. {delivery.problem}".strip())
-        investigation = investigations.investigate_here(incident=delivery.incident, strategy=options["strategy"] or "")
+        investigation = diagnosing.investigate_here(incident=delivery.incident, strategy=options["strategy"] or "")
         answers = _answers(investigation)
         if options["json"]:
             self.stdout.write(json.dumps(_as_json(investigation, answers), ensure_ascii=False, indent=2))

@@ -11,7 +11,7 @@ from django.utils import timezone
 from incidents.demo.cases import CASES, JUST_RESOLVED, OPEN, Case
 from incidents.demo.people import PEOPLE, PROJECTS, TEAMS, Person
 from incidents.models import Delivery, Diagnosis, Evidence, Fix, Incident, MemoryRecord
-from incidents.services import attempts, deliveries, incidents, investigations, memory, outcomes
+from incidents.services import attempts, deliveries, diagnosing, incidents, investigations, memory, outcomes
 from teams import services
 from teams.models import Project, Team, User
 
@@ -153,7 +153,7 @@ class Loader:
         incident, _ = self._open(case, self.people["priya"])
         investigation = investigations.start(incident=incident, by=self.people["priya"])
         for diagnosis in investigation.diagnoses.order_by("pk"):
-            investigations.run_diagnosis(diagnosis.pk)
+            diagnosing.run_diagnosis(diagnosis.pk)
         incident.refresh_from_db()
         return incident
 

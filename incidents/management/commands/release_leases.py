@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from incidents.models import Delivery, MemoryRecord
-from incidents.services import investigations
+from incidents.services import diagnosing
 
 
 class Command(BaseCommand):
@@ -15,7 +15,7 @@ class Command(BaseCommand):
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        released = investigations.release_leases()
+        released = diagnosing.release_leases()
         for model in (MemoryRecord, Delivery):
             released += model.objects.let_go()
         self.stdout.write(f"{released} lease{'' if released == 1 else 's'} released.")

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from incidents.models import Diagnosis, Incident, Investigation, MemoryRecord
-from incidents.services import deliveries, incidents, investigations, memory
+from incidents.services import deliveries, diagnosing, incidents, investigations, memory
 from teams.models import Bank, BankAssignment, User
 from tests import factories
 from tests.conftest import World
@@ -41,7 +41,7 @@ def open_many(project: Any, count: int, start: int = 0) -> None:
 def investigated(incident: Incident, by: User) -> Investigation:
     investigation = investigations.start(incident=incident, by=by)
     for diagnosis in investigation.diagnoses.order_by("-kind"):
-        investigations.run_diagnosis(diagnosis.pk)
+        diagnosing.run_diagnosis(diagnosis.pk)
     return investigation
 
 

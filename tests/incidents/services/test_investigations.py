@@ -12,7 +12,7 @@ from django.http import Http404
 from django.utils import timezone
 
 from incidents.models import Diagnosis, Incident, Investigation, MemoryRecord, Question, Step
-from incidents.services import attempts, investigations, memory
+from incidents.services import attempts, diagnosing, investigations, memory
 from incidents.services.incidents import Conflict
 from teams.models import AuditEvent, Membership, Project
 from tests import factories
@@ -50,7 +50,7 @@ def remember_all() -> None:
 def work(investigation: Investigation) -> Investigation:
     """Do what the workers would: both diagnoses, the one with memory first."""
     for diagnosis in investigation.diagnoses.order_by("-kind"):
-        investigations.run_diagnosis(diagnosis.pk)
+        diagnosing.run_diagnosis(diagnosis.pk)
     investigation.refresh_from_db()
     return investigation
 
@@ -284,7 +284,7 @@ def test_a_wait_that_expires_ends_and_can_be_taken_up_later(world: World, vague:
     first = work(investigations.start(incident=vague, by=world.responder))
     Investigation.objects.filter(pk=first.pk).update(waits_until=timezone.now() - timedelta(seconds=1))
 
-    investigations.sweep()
+    diagnosing.sweep()
     work(first)
     assert (first.state, first.pattern) == ("finished", "needs_more_info")
     assert len(diagnosis_of(first).safe_checks) >= 2
@@ -358,13 +358,13 @@ def test_the_sweep_hands_over_what_a_killed_worker_held(
     Diagnosis.objects.update(queued_at=gone)
 
     with django_capture_on_commit_callbacks() as sent:
-        investigations.sweep()
+        diagnosing.sweep()
     assert len(sent) == 1  # the other one; the lease still holds
 
     Diagnosis.objects.filter(kind=WITH_MEMORY).update(lease_until=gone)
     with django_capture_on_commit_callbacks() as sent:
-        investigations.sweep()
-        investigations.sweep()
+        diagnosing.sweep()
+        diagnosing.sweep()
     assert len(sent) == 1
 
     assert work(investigation).state == Investigation.State.FINISHED
@@ -372,13 +372,13 @@ def test_the_sweep_hands_over_what_a_killed_worker_held(
 
 def test_a_diagnosis_that_crashes_again_and_again_ends_readable(world: World, incident: Incident) -> None:
     investigation = investigations.start(incident=incident, by=world.responder)
-    Diagnosis.objects.filter(kind=WITH_MEMORY).update(attempts=investigations.ATTEMPTS)
+    Diagnosis.objects.filter(kind=WITH_MEMORY).update(attempts=diagnosing.ATTEMPTS)
 
     work(investigation)
 
     diagnosis = diagnosis_of(investigation)
     assert investigation.state == Investigation.State.FINISHED
-    assert (diagnosis.state, diagnosis.stopped) == ("failed", investigations.CRASHED)
+    assert (diagnosis.state, diagnosis.stopped) == ("failed", diagnosing.CRASHED)
     assert diagnosis.safe_checks
     assert investigation.pattern == ""
 
@@ -387,7 +387,7 @@ def test_leases_are_released_for_a_shutdown(world: World, incident: Incident) ->
     investigation = investigations.start(incident=incident, by=world.responder)
     token = Diagnosis.objects.claim(diagnosis_of(investigation).pk)
 
-    assert investigations.release_leases() == 1
+    assert diagnosing.release_leases() == 1
 
     assert not Diagnosis.objects.renew(diagnosis_of(investigation).pk, token)
     assert work(investigation).state == Investigation.State.FINISHED
@@ -397,7 +397,7 @@ def test_an_investigation_that_was_left_open_is_closed(world: World, incident: I
     investigation = work(investigations.start(incident=incident, by=world.responder))
     Investigation.objects.filter(pk=investigation.pk).update(state=Investigation.State.RUNNING, pattern="")
 
-    investigations.sweep()
+    diagnosing.sweep()
 
     investigation.refresh_from_db()
     assert (investigation.state, investigation.pattern) == ("finished", "new_pattern")

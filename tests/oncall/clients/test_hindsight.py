@@ -7,8 +7,6 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -16,69 +14,21 @@ import pytest
 from oncall.clients import hindsight
 from oncall.clients.hindsight import HindsightMemory
 from oncall.clients.memory import Document, MemoryFailure, MemoryRefused, MemoryUnavailable
+from tests.oncall.clients.hindsight_server import HindsightServer, bank, running
 
 BANK = "b-0123456789abcdef"
 SECRET = "hunter2-of-the-checkout"
 KEY = "key-that-nobody-may-read"
 
 
-class Server(ThreadingHTTPServer):
-    """Answers every request alike; ``{request}`` in the body becomes what was sent, as Hindsight's refusals do."""
-
-    daemon_threads = True
-    status = 200
-    body: str = '{"detail": "You sent: {request}"}'
-    content_type = "application/json"
-    delay = 0.0
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.seen: list[tuple[str, str, Any]] = []
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
-
-    def answer(self, status: int, body: str | dict[str, Any] = body, content_type: str = "application/json") -> None:
-        self.status, self.content_type = status, content_type
-        self.body = body if isinstance(body, str) else json.dumps(body)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Server
-
-    def _respond(self) -> None:
-        sent = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
-        self.server.seen.append((f"{self.command} {self.path}", self.headers.get("Authorization", ""), sent))
-        time.sleep(self.server.delay)
-        body = self.server.body.replace("{request}", json.dumps(f"{self.path} {sent}")[1:-1]).encode()
-        try:
-            self.send_response(self.server.status)
-            self.send_header("Content-Type", self.server.content_type)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-        except ConnectionError:
-            pass  # the client gave up waiting
-
-    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _respond
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as server:
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
+def server() -> Iterator[HindsightServer]:
+    with running() as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture
-def memory(server: Server) -> HindsightMemory:
+def memory(server: HindsightServer) -> HindsightMemory:
     return HindsightMemory(server.url, KEY)
 
 
@@ -112,7 +62,7 @@ def failure_of(act: Callable[[HindsightMemory], object], memory: HindsightMemory
 @every_act
 @pytest.mark.parametrize("status", [500, 502, 503, 504, 408, 425, 429])
 def test_a_failure_that_may_pass_is_unavailable(
-    server: Server, memory: HindsightMemory, act: Callable[[HindsightMemory], object], status: int
+    server: HindsightServer, memory: HindsightMemory, act: Callable[[HindsightMemory], object], status: int
 ) -> None:
     server.answer(status)
     assert isinstance(failure_of(act, memory), MemoryUnavailable)
@@ -122,7 +72,7 @@ def test_a_failure_that_may_pass_is_unavailable(
 @every_act
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 410, 413, 422])
 def test_a_refusal_is_not_to_be_tried_again(
-    server: Server, memory: HindsightMemory, act: Callable[[HindsightMemory], object], status: int
+    server: HindsightServer, memory: HindsightMemory, act: Callable[[HindsightMemory], object], status: int
 ) -> None:
     server.answer(status)
     assert isinstance(failure_of(act, memory), MemoryRefused)
@@ -148,7 +98,11 @@ def test_a_refused_connection_is_unavailable(act: Callable[[HindsightMemory], ob
     ids=["page", "broken", "list", "other form"],
 )
 def test_an_answer_of_another_form_is_refused(
-    server: Server, memory: HindsightMemory, act: Callable[[HindsightMemory], object], body: str, content_type: str
+    server: HindsightServer,
+    memory: HindsightMemory,
+    act: Callable[[HindsightMemory], object],
+    body: str,
+    content_type: str,
 ) -> None:
     server.answer(200, body, content_type)
     assert isinstance(failure_of(act, memory), MemoryRefused)
@@ -156,7 +110,7 @@ def test_an_answer_of_another_form_is_refused(
 
 @every_act
 def test_a_server_that_hangs_is_unavailable_in_time(
-    server: Server,
+    server: HindsightServer,
     memory: HindsightMemory,
     act: Callable[[HindsightMemory], object],
     monkeypatch: pytest.MonkeyPatch,
@@ -174,7 +128,7 @@ def test_a_server_that_hangs_is_unavailable_in_time(
 
 @pytest.mark.parametrize("address", ["/old-path", "/v1"])
 def test_a_wrong_address_is_never_taken_for_a_forgotten_document(
-    server: Server, memory: HindsightMemory, address: str
+    server: HindsightServer, memory: HindsightMemory, address: str
 ) -> None:
     wrong = HindsightMemory(server.url + address, KEY)
     for body, content_type in (('{"detail": "Not Found"}', "application/json"), ("<h1>not found</h1>", "text/html")):
@@ -184,14 +138,14 @@ def test_a_wrong_address_is_never_taken_for_a_forgotten_document(
 
 
 @pytest.mark.parametrize("name", ["retain", "forget", "delete_bank"])
-def test_an_answer_that_says_it_failed_is_believed(server: Server, memory: HindsightMemory, name: str) -> None:
+def test_an_answer_that_says_it_failed_is_believed(server: HindsightServer, memory: HindsightMemory, name: str) -> None:
     retained = {"bank_id": BANK, "items_count": 0, "async": False}
     forgotten = {"message": "No.", "document_id": "doc-1", "memory_units_deleted": 0}
     server.answer(200, {"success": False} | retained | forgotten)
     assert isinstance(failure_of(ACTS[name], memory), MemoryUnavailable)
 
 
-def test_what_hindsight_itself_misses_is_empty_or_done(server: Server, memory: HindsightMemory) -> None:
+def test_what_hindsight_itself_misses_is_empty_or_done(server: HindsightServer, memory: HindsightMemory) -> None:
     server.answer(404, {"detail": f"Bank '{BANK}' not found"})
     assert memory.recall(BANK, "pool") == []
     assert list(memory.documents(BANK)) == []
@@ -206,7 +160,7 @@ def test_what_hindsight_itself_misses_is_empty_or_done(server: Server, memory: H
     ]
 
 
-def test_the_key_is_sent_with_every_call(server: Server, memory: HindsightMemory) -> None:
+def test_the_key_is_sent_with_every_call(server: HindsightServer, memory: HindsightMemory) -> None:
     server.answer(500)
     for act in ACTS.values():
         failure_of(act, memory)
@@ -215,11 +169,10 @@ def test_the_key_is_sent_with_every_call(server: Server, memory: HindsightMemory
 
 @pytest.mark.parametrize("reranker", [True, False])
 def test_banks_are_made_so_that_texts_stay_whole_and_forgetting_is_complete(
-    server: Server, memory: HindsightMemory, settings: Any, reranker: bool
+    server: HindsightServer, memory: HindsightMemory, settings: Any, reranker: bool
 ) -> None:
     settings.HINDSIGHT_RERANKER = reranker
-    disposition = {"skepticism": 3, "literalism": 3, "empathy": 3}
-    server.answer(200, {"bank_id": BANK, "name": BANK, "disposition": disposition, "mission": "", "background": ""})
+    server.answer(200, bank(BANK))
     memory.ensure_bank(BANK)
     [(request, _, sent)] = server.seen
     assert request == f"PUT /v1/default/banks/{BANK}"
@@ -236,7 +189,7 @@ def result(document_id: str | None, semantic: float | None, reranker: float | No
     return {"id": f"{document_id}-{semantic}", "text": f"{semantic}", "document_id": document_id, "scores": scores}
 
 
-def test_recall_gives_each_document_once_by_its_nearest_chunk(server: Server, memory: HindsightMemory) -> None:
+def test_recall_gives_each_document_once_by_its_nearest_chunk(server: HindsightServer, memory: HindsightMemory) -> None:
     results = [result("a", None), result(None, 0.9), result("b", 0.4), result("a", 0.6), result("b", 0.3)]
     server.answer(200, {"results": results})
     found = memory.recall(BANK, "pool")
@@ -246,12 +199,12 @@ def test_recall_gives_each_document_once_by_its_nearest_chunk(server: Server, me
     ]
 
 
-def test_a_reranker_decides_the_order(server: Server, memory: HindsightMemory) -> None:
+def test_a_reranker_decides_the_order(server: HindsightServer, memory: HindsightMemory) -> None:
     server.answer(200, {"results": [result("a", 0.9, 0.1), result("b", 0.2, 0.8)]})
     assert [item.document_id for item in memory.recall(BANK, "pool")] == ["b", "a"]
 
 
-def test_tags_are_sent_strictly_or_not_at_all(server: Server, memory: HindsightMemory) -> None:
+def test_tags_are_sent_strictly_or_not_at_all(server: HindsightServer, memory: HindsightMemory) -> None:
     server.answer(200, {"results": []})
     memory.recall(BANK, "pool")
     memory.recall(BANK, "pool", tags=["id:a", "kind:lesson"])
@@ -261,7 +214,7 @@ def test_tags_are_sent_strictly_or_not_at_all(server: Server, memory: HindsightM
     assert narrowed["tags_match"] == "all_strict"
 
 
-def test_a_reflection_names_the_documents_it_rests_on_once(server: Server, memory: HindsightMemory) -> None:
+def test_a_reflection_names_the_documents_it_rests_on_once(server: HindsightServer, memory: HindsightMemory) -> None:
     facts = [{"text": "x", "document_id": name} for name in ("a", None, "b", "a")]
     server.answer(200, {"text": "Pools.", "based_on": {"memories": facts}})
     reflection = memory.reflect(BANK, "What fails most?")
@@ -270,7 +223,7 @@ def test_a_reflection_names_the_documents_it_rests_on_once(server: Server, memor
 
 
 def test_calls_do_not_read_the_certificates_of_the_machine_again(
-    server: Server, memory: HindsightMemory, monkeypatch: pytest.MonkeyPatch
+    server: HindsightServer, memory: HindsightMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.answer(200, {"results": []})
     memory.recall(BANK, "pool")
@@ -293,32 +246,34 @@ def version_and_banks(version: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("version", ["1.1.0", "1.1.9"])
-def test_health_is_good_when_the_versions_fit(server: Server, memory: HindsightMemory, version: str) -> None:
+def test_health_is_good_when_the_versions_fit(server: HindsightServer, memory: HindsightMemory, version: str) -> None:
     server.answer(200, version_and_banks(version))
     assert memory.health() == ""
 
 
 @pytest.mark.parametrize("version", ["1.10.0", "1.0.9", "2.1.1", ""])
-def test_health_tells_a_server_of_another_version(server: Server, memory: HindsightMemory, version: str) -> None:
+def test_health_tells_a_server_of_another_version(
+    server: HindsightServer, memory: HindsightMemory, version: str
+) -> None:
     server.answer(200, version_and_banks(version))
     assert "another version" in memory.health()
 
 
-def test_health_tells_a_server_whose_version_cannot_be_read(server: Server, memory: HindsightMemory) -> None:
+def test_health_tells_a_server_whose_version_cannot_be_read(server: HindsightServer, memory: HindsightMemory) -> None:
     server.answer(200, {"api_version": "0.9", "features": {}})
     assert "another form" in memory.health()
 
 
 @pytest.mark.parametrize(("status", "words"), [(401, "refuses the key"), (500, "status 500"), (404, "status 404")])
 def test_health_is_a_sentence_and_never_raises(
-    server: Server, memory: HindsightMemory, status: int, words: str
+    server: HindsightServer, memory: HindsightMemory, status: int, words: str
 ) -> None:
     server.answer(status)
     assert words in memory.health()
 
 
 def test_nothing_of_a_failed_call_is_logged(
-    server: Server, memory: HindsightMemory, caplog: pytest.LogCaptureFixture
+    server: HindsightServer, memory: HindsightMemory, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     server.answer(422)
