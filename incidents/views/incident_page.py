@@ -4,10 +4,8 @@ Nothing is decided here: strengths, confidence, pattern and what is struck out c
 Names, dates, minutes and runbooks come from our rows through the cited record, never from a model's text.
 """
 
-from dataclasses import dataclass
-from datetime import datetime
 from functools import cached_property
-from typing import Any, TypeGuard
+from typing import Any
 
 from django.db.models import OuterRef, Q, Subquery
 from django.utils import timezone
@@ -27,115 +25,12 @@ from incidents.models import (
     Step,
 )
 from incidents.models.track import Application, TrackRecord, applications, sum_up
+from incidents.views.cards import Action, Card, Failed, kind, quoted
+from incidents.views.timeline import TimelineLine, timeline
+from incidents.views.two_answers import Answer, Row, Side, changed, compare, ready
 from teams.models import Membership, User
 
-QUOTE_CONTEXT = 120
 ALERTS_SHOWN = 50
-
-
-@dataclass(frozen=True)
-class Row:
-    """A row of the two answers. ``delta`` is changed, added, same, or "" where nothing may be compared."""
-
-    name: str
-    alone: "Answer | None"
-    memory: "Answer | None"
-    delta: str = ""
-    word: str = ""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """One cell: the text, what it cites, and the failed attempt that strikes it out."""
-
-    text: str
-    refs: tuple[str, ...] = ()
-    struck: "Failed | None" = None
-
-
-@dataclass(frozen=True)
-class Failed:
-    """A fix that failed, with the record that says so."""
-
-    attempt: Attempt | Outcome
-    record: MemoryRecord | None
-    doubtful: bool = False
-
-    @property
-    def what_happened(self) -> str:
-        """What the person wrote, if they did."""
-        return self.attempt.what_happened if isinstance(self.attempt, Attempt) else "It did not hold."
-
-    @property
-    def by(self) -> User:
-        """Who tried it."""
-        return self.attempt.tried_by if isinstance(self.attempt, Attempt) else self.attempt.verified_by
-
-    @property
-    def at(self) -> datetime:
-        """When it was tried."""
-        return self.attempt.tried_at if isinstance(self.attempt, Attempt) else self.attempt.verified_at
-
-
-@dataclass(frozen=True)
-class Action:
-    """An immediate action of an answer."""
-
-    number: int
-    text: str
-    command: str
-    refs: tuple[str, ...]
-    struck: Failed | None
-    rated_not_helpful: bool
-    followed_key: str
-
-
-@dataclass(frozen=True)
-class Card:
-    """A piece of evidence, or a memory that was recalled and not used."""
-
-    evidence: Evidence
-    title: str
-    before: str
-    quote: str
-    after: str
-    track: TrackRecord
-    by: User | None
-    has_left: bool
-    minutes: int | None
-    kind: str
-    kind_word: str
-
-    @property
-    def record(self) -> MemoryRecord:
-        """The record that is cited."""
-        return self.evidence.record
-
-    @property
-    def forgotten(self) -> bool:
-        """Whether its text is gone."""
-        return self.record.state in (MemoryRecord.State.FORGETTING, MemoryRecord.State.FORGOTTEN)
-
-    @property
-    def dots(self) -> list[tuple[int, bool]]:
-        """The last few applications as dots, worked ones first: where each stands, and whether it worked."""
-        marks = [True] * min(self.track.worked, 5) + [False] * min(self.track.failed, 3)
-        return [(4 + 10 * place, worked) for place, worked in enumerate(marks)]
-
-    @property
-    def dots_width(self) -> int:
-        """How wide the dots are together."""
-        return 10 * len(self.dots) - 2
-
-
-@dataclass(frozen=True)
-class TimelineLine:
-    """A line of the timeline: by is alert, person or agent."""
-
-    by: str
-    text: str
-    quiet: str
-    at: datetime
 
 
 class IncidentPage:
@@ -329,25 +224,17 @@ class IncidentPage:
     @cached_property
     def rows(self) -> list[Row]:
         """The two answers, row by row."""
-        alone, memory = self.alone, self.memory
-        pairs = [
-            ("Cause", _cause(alone), _cause(memory, [card.evidence.ref for card in self.cards[:2]])),
-            ("First action", self._first_action(alone), self._first_action(memory)),
-            ("Confidence", _confidence(alone), _confidence(memory)),
-            ("Ruled out", _ruled_out(alone), _ruled_out(memory)),
-            ("Severity", _severity(alone), _severity(memory)),
-        ]
-        return [self._row(name, one, other) for name, one, other in pairs]
+        cited = tuple(card.evidence.ref for card in self.cards[:2])
+        return compare(
+            Side(self.alone, self._first_action(self.alone)),
+            Side(self.memory, self._first_action(self.memory), cited),
+            matched=self.matched,
+        )
 
     @property
     def changed(self) -> str:
-        """In one line, what memory changed."""
-        names = [row.name.lower() for row in self.rows if row.delta in ("changed", "added")]
-        if not self.matched:
-            return ""
-        if not names:
-            return "Memory changed nothing."
-        return f"Memory changed the {_list_words(names)}."
+        """In one line, what memory changed; "" where it did not match."""
+        return changed(self.rows) if self.matched else ""
 
     @cached_property
     def actions(self) -> list[Action]:
@@ -403,8 +290,7 @@ class IncidentPage:
     @cached_property
     def timeline(self) -> list[TimelineLine]:
         """Alerts, people and the agent in one list; a run of alerts is one line."""
-        lines = [self._event_line(event) for event in self.events] + self._alert_lines()
-        return sorted(lines, key=lambda line: line.at)
+        return timeline(self.incident, self.events, self.alerts, user=self.user)
 
     @cached_property
     def sweeps_saved(self) -> bool:
@@ -447,27 +333,24 @@ class IncidentPage:
 
     def _card(self, item: Evidence) -> Card:
         text: str = item.revision_text or ""  # type: ignore[attr-defined]
-        start, end = item.quote_start, item.quote_end
-        quote = text[start:end] if start is not None and end is not None else ""
-        before = text[max(0, start - 40) : start] if quote and start else ""
-        after = text[end : end + QUOTE_CONTEXT] if quote and end else ""
+        before, quote, after = quoted(text, item.quote_start, item.quote_end)
         shared = item.scope == Evidence.Scope.SHARED
         outcome = item.record.outcome
         attempt = item.record.attempt
         by = None if shared else (outcome.verified_by if outcome else attempt.tried_by if attempt else None)
-        kind, kind_word = _kind(item)
+        sort, word = kind(item)
         return Card(
             evidence=item,
             title=item.revision_title or "",  # type: ignore[attr-defined]
-            before=_from_sentence(before),
+            before=before,
             quote=quote,
-            after=_to_sentence(after),
+            after=after,
             track=TrackRecord() if shared else self.tracks.get(item.record.fix_id or 0, TrackRecord()),
             by=by,
             has_left=self.has_left(by),
             minutes=None if shared or not outcome else outcome.minutes,
-            kind=kind,
-            kind_word=kind_word,
+            kind=sort,
+            kind_word=word,
         )
 
     def _record_of(self, attempt: Attempt | Outcome) -> MemoryRecord | None:
@@ -499,109 +382,13 @@ class IncidentPage:
         ]
 
     def _first_action(self, diagnosis: Diagnosis | None) -> Answer | None:
-        if not _ready(diagnosis):
+        if not ready(diagnosis):
             return None
         actions = self._actions(diagnosis)
         if not actions:
             return Answer("Nothing.")
         return Answer(actions[0].text, actions[0].refs, actions[0].struck)
 
-    def _row(self, name: str, alone: Answer | None, memory: Answer | None) -> Row:
-        if alone is None or memory is None or not self.matched:
-            return Row(name, alone, memory)
-        if name == "Confidence" and self.alone and self.memory:
-            order = ["low", "medium", "high"]
-            was, now = self.alone.confidence, self.memory.confidence
-            if was in order and now in order and was != now:
-                return Row(
-                    name, alone, memory, "changed", "raised" if order.index(now) > order.index(was) else "lowered"
-                )
-            return Row(name, alone, memory, "same", "same")
-        if _same_words(alone.text, memory.text):
-            return Row(name, alone, memory, "same", "same")
-        if alone.text in ("Nothing.", "") and memory.text not in ("Nothing.", ""):
-            return Row(name, alone, memory, "added", "added")
-        return Row(name, alone, memory, "changed", "changed")
-
-    def _event_line(self, event: IncidentEvent) -> TimelineLine:
-        agent = event.by is None
-        who = "You" if event.by == self.user else str(event.by or "")
-        quiet = ", ".join(str(value) for value in event.detail.values() if isinstance(value, str | int) and value != "")
-        if event.note:
-            return TimelineLine("person", f"{who}: {event.note.text}", "", event.at)
-        if event.system_text:
-            size = len(event.system_text.text)
-            return TimelineLine("person", f"{who} added more from the system", f"{size:,} characters", event.at)
-        text = event.get_kind_display() if agent else f"{who} {event.get_kind_display()}"
-        return TimelineLine("agent" if agent else "person", text[:1].upper() + text[1:], quiet, event.at)
-
-    def _alert_lines(self) -> list[TimelineLine]:
-        if not self.alerts:
-            return []
-        first, more = self.alerts[0], self.incident.alert_count - 1
-        named = ", ".join(word for word in (first.service_name, first.severity) if word)
-        lines = [TimelineLine("alert", "First alert", named, first.received_at)]
-        if more > 0:
-            word = "1 more alert" if more == 1 else f"{more:,} more alerts"
-            lines.append(TimelineLine("alert", word, "same fingerprint", self.incident.last_alert_at))
-        return lines
-
-
-def _ready(diagnosis: Diagnosis | None) -> TypeGuard[Diagnosis]:
-    return diagnosis is not None and diagnosis.state in Diagnosis.ENDED
-
-
-def _cause(diagnosis: Diagnosis | None, refs: list[str] | None = None) -> Answer | None:
-    return Answer(diagnosis.root_cause or "Not known.", tuple(refs or ())) if _ready(diagnosis) else None
-
-
-def _confidence(diagnosis: Diagnosis | None) -> Answer | None:
-    if not _ready(diagnosis):
-        return None
-    word, reason = diagnosis.get_confidence_display() or "None", diagnosis.confidence_reason.rstrip(".")
-    return Answer(f"{word}. {reason[:1].upper()}{reason[1:]}." if reason else f"{word}.")
-
-
-def _ruled_out(diagnosis: Diagnosis | None) -> Answer | None:
-    if not _ready(diagnosis):
-        return None
-    return Answer("; ".join(str(cause) for cause in diagnosis.ruled_out) or "Nothing.")
-
-
-def _severity(diagnosis: Diagnosis | None) -> Answer | None:
-    return Answer(diagnosis.get_severity_display() or "Not known.") if _ready(diagnosis) else None
-
 
 def _fix_of(card: Card) -> str:
     return card.record.fix.title if card.record.fix else card.title
-
-
-def _same_words(one: str, other: str) -> bool:
-    return one.casefold().split() == other.casefold().split()
-
-
-def _list_words(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-
-
-def _kind(item: Evidence) -> tuple[str, str]:
-    if item.scope == Evidence.Scope.SAME_TEAM and item.record.incident:
-        return "same_team", f"Same team: {item.record.incident.project.name}"
-    if item.scope == Evidence.Scope.SHARED:
-        return "lesson", "Lesson"
-    if item.record.kind == MemoryRecord.Kind.IMPORTED_INCIDENT and item.record.confirmed_by_id:
-        return "imported_incident", "Imported, confirmed"
-    return item.record.kind, item.record.get_kind_display()
-
-
-def _from_sentence(text: str) -> str:
-    """Return what follows the last end of a sentence, so that a quote starts where a person would start it."""
-    for end in (". ", "\n"):
-        if end in text:
-            text = text.rsplit(end, 1)[1]
-    return text.lstrip()
-
-
-def _to_sentence(text: str) -> str:
-    """Return what precedes the first end of a line."""
-    return text.split("\n", 1)[0]

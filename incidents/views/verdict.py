@@ -9,7 +9,8 @@ from django.utils import timezone
 from django.utils.formats import date_format
 
 from incidents.models import Diagnosis, Incident, Investigation
-from incidents.views.incident_page import Card, IncidentPage
+from incidents.views.cards import Card
+from incidents.views.incident_page import IncidentPage
 
 
 @dataclass(frozen=True)
