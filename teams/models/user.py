@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager
 from django.db import models
 from django.db.models.functions import Lower
+from django.utils.crypto import salted_hmac
 
 
 class UserManager(BaseUserManager["User"]):
@@ -46,6 +47,8 @@ class User(AbstractBaseUser):
     shortcuts_on = models.BooleanField("keyboard shortcuts", default=True)
     first_steps_dismissed_at = models.DateTimeField(null=True, blank=True)
     joined_at = models.DateTimeField(auto_now_add=True)
+    # Stands in every session's hash: counted up, it ends them all.
+    session_epoch = models.PositiveIntegerField(default=0, editable=False)
 
     objects: ClassVar[UserManager] = UserManager()
 
@@ -65,6 +68,11 @@ class User(AbstractBaseUser):
     def is_staff(self) -> bool:
         """Whether Django's admin site lets them in: read-only, platform admins only."""
         return self.is_platform_admin
+
+    def _get_session_auth_hash(self, secret: str | None = None) -> str:
+        """Return what a session must carry to be this person's: it ends with a new password and a new epoch."""
+        own = salted_hmac("teams.User.session_epoch", f"{self.password}:{self.session_epoch}", secret=secret)
+        return own.hexdigest()
 
     def has_perm(self, perm: str, obj: object = None) -> bool:
         """Return whether the admin site may show something: a platform admin may view, nobody may change."""

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.db import transaction
+from django.db.models import F
 
 from teams import audit
 from teams.models import KnownName, User
@@ -92,6 +93,17 @@ def update_profile(*, user: User, **changes: Any) -> None:
     user.save(update_fields=list(changed))
     know_person(user)
     audit.record("person.change", by=user, on=user, team=None, before=_auditable(before), after=_auditable(changed))
+
+
+@transaction.atomic
+def end_sessions(*, user: User, by: User | None) -> None:
+    """Sign the person out everywhere.
+
+    The caller's own session ends too, unless Django's ``update_session_auth_hash`` renews it.
+    """
+    User.objects.filter(pk=user.pk).update(session_epoch=F("session_epoch") + 1)
+    user.refresh_from_db(fields=["session_epoch"])
+    audit.record("person.end_sessions", by=by, on=user, team=None)
 
 
 def _auditable(values: dict[str, Any]) -> dict[str, Any]:

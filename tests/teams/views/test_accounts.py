@@ -4,6 +4,8 @@ import re
 from typing import Any
 
 import pytest
+from allauth.mfa.models import Authenticator
+from allauth.mfa.totp.internal import auth as totp
 from django.test import Client
 from django.urls import reverse
 
@@ -365,3 +367,30 @@ def test_new_address_is_known_once_it_is_proven(world: World, signed_in: Any, ma
     client.post(link[0])
 
     assert KnownName.objects.get(name="vera@new.example").object_id == world.viewer.public_id
+
+
+# --- A second factor --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_second_factor_ends_every_other_session(world: World) -> None:
+    world.responder.set_password(SIGN_UP["password1"])
+    world.responder.save()
+    here, elsewhere = Client(), Client()
+    for browser in (here, elsewhere):
+        browser.post(reverse("account_login"), {"login": world.responder.email, "password": SIGN_UP["password1"]})
+        assert browser.get(reverse("incident_list")).status_code == 200
+
+    activate = reverse("mfa_activate_totp")
+    here.post(reverse("account_reauthenticate"), {"password": SIGN_UP["password1"]})
+    secret = here.get(activate).context["form"].secret
+    code = totp.format_hotp_value(totp.hotp_value(secret, next(totp.yield_hotp_counters_from_time())))
+    activated = here.post(activate, {"code": code})
+
+    assert activated.status_code == 302, words(activated)
+    assert here.get(reverse("incident_list")).status_code == 200
+    turned_away = elsewhere.get(reverse("incident_list"))
+    assert turned_away.headers["Location"].startswith(reverse("account_login"))
+    elsewhere.post(reverse("mfa_deactivate_totp"))
+    assert Authenticator.objects.filter(user=world.responder, type="totp").exists()
+    assert AuditEvent.objects.filter(act="person.end_sessions").count() >= 1
