@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from incidents.views import acts, inbox, incidents, investigations, memory
+from incidents.views import acts, attempts, inbox, incidents, investigations, memory
 
 _INCIDENT = "incidents/<str:key>-<int:number>/"
 
@@ -22,7 +22,8 @@ urlpatterns = [
     path(_INCIDENT + "close/", acts.incident_close, name="incident_close"),
     path(_INCIDENT + "reopen/", acts.incident_reopen, name="incident_reopen"),
     path(_INCIDENT + "outcome/", acts.outcome_record, name="outcome_record"),
-    path(_INCIDENT + "attempt/", acts.attempt_record, name="attempt_record"),
+    path(_INCIDENT + "attempt/", attempts.attempt_record, name="attempt_record"),
+    path(_INCIDENT + "attempts/<uuid:attempt>/", attempts.attempt_correct, name="attempt_correct"),
     path(_INCIDENT + "feedback/", acts.feedback_save, name="feedback_save"),
     path(_INCIDENT + "investigate/", investigations.investigation_start, name="investigation_start"),
     path(_INCIDENT + "answer/", investigations.investigation_answer, name="investigation_answer"),

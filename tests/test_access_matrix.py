@@ -20,7 +20,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
 from incidents.models import Delivery, Incident, Investigation, Question, Step
-from incidents.services import investigations
+from incidents.services import attempts, investigations
 from teams import services
 from teams.models import ApiKey, Membership, User
 from teams.permissions import ROLE_PERMISSIONS, SCOPE_PERMISSIONS, Permission
@@ -131,6 +131,7 @@ def _stage() -> Stage:
     other_incident = factories.make_incident(project=other, by=people["outsider"])
     record = _resolved(project=project, by=responder).memory_records.get()
     investigation, step = _waiting(incident, responder)
+    attempt = attempts.record_attempt(incident=incident, by=admin, new_fix_title="Fail over").attempt
     invitation, secret = services.invite(team=team, email="new@example.org", role="viewer", by=admin)
     service = services.create_service(project=project, name="search-api", by=admin)
     delivery = Delivery.objects.get(incident=incident)
@@ -146,6 +147,7 @@ def _stage() -> Stage:
         "delivery": delivery.public_id,
         "investigation": investigation.public_id,
         "step": step.public_id,
+        "attempt": attempt.public_id,
         "record": record.public_id,
     }
     other_parts = {"slug": other_team.slug, "key": other.key, "number": other_incident.number}
@@ -305,6 +307,9 @@ ROWS = [
     page("incident_reopen", "POST", WORK, 302),
     page("outcome_record", "POST", WORK, 302, act="later"),
     page("attempt_record", "POST", WORK, 302, what_happened="It came back", fix="new", new_fix="Restart the pool"),
+    # Only the author's own, or a team admin's business; the page of another's attempt does not open for a responder.
+    page("attempt_correct", "GET", MANAGE_MEMORY, 200),
+    page("attempt_correct", "POST", MANAGE_MEMORY, 302, what_happened="Worse", fix="new", new_fix="Fail over"),
     page("feedback_save", "POST", WORK, 302, data=about_the_run(alert_only="yes")),
     page("investigation_start", "POST", WORK, 302),
     page("investigation_answer", "POST", WORK, 302, data=about_the_run(go_on="1")),

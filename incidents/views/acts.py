@@ -13,13 +13,13 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from incidents.forms import AssignForm, CloseForm, CorrectForm, FeedbackForm, NoteForm, ReopenForm, SystemTextForm
-from incidents.models import Diagnosis, Incident, MemoryRecord
-from incidents.services import attempts, feedback, incidents, outcomes
+from incidents.models import Diagnosis, Incident
+from incidents.services import feedback, incidents, outcomes
 from incidents.services.incidents import Conflict
 from incidents.services.investigations import NotWaiting
+from incidents.views.act_forms import followed, outcome_form
 from incidents.views.incident_page import IncidentPage
-from incidents.views.incidents import attempt_form, get_incident, outcome_form, render_incident
-from teams import access
+from incidents.views.incidents import get_incident, render_incident
 from teams.models import User
 from teams.permissions import Permission
 from teams.requests import PersonRequest
@@ -179,14 +179,16 @@ def outcome_record(request: PersonRequest, incident: Incident) -> HttpResponse:
         "runbook_title": "" if is_link else runbook,
         "runbook_url": runbook if is_link else "",
         "command": form.cleaned_data["command"],
-        **_followed(page, form.cleaned_data["followed"]),
+        **followed(page, form.cleaned_data["followed"]),
     }
-    if page.outcome and incident.status == Incident.Status.RESOLVED:
-        access.require(request.user, Permission.INCIDENT_WORK, incident)
+    corrects = request.POST.get("corrects", "")
+    if page.outcome and corrects == str(page.outcome.public_id):
         result = outcomes.correct_outcome(outcome=page.outcome, by=request.user, **written)
+    elif corrects:
+        raise Conflict("It was corrected meanwhile. Look at it again first.")
     else:
         result = outcomes.record_outcome(incident=incident, by=request.user, answers_diagnosis=page.memory, **written)
-    _say_saved(request, result, "Saved. The next investigation starts from this fix.")
+    say_saved(request, result, "Saved. The next investigation starts from this fix.")
     return redirect(f"{incident.get_absolute_url()}#saved")
 
 
@@ -198,28 +200,8 @@ def _confirm_again(request: PersonRequest, page: IncidentPage) -> HttpResponse:
     result = outcomes.confirm_fix_worked_again(
         incident=page.incident, record=card.record, by=request.user, answers_diagnosis=page.memory
     )
-    _say_saved(request, result, "Saved. The fix worked again.")
+    say_saved(request, result, "Saved. The fix worked again.")
     return redirect(f"{page.incident.get_absolute_url()}#saved")
-
-
-@act
-def attempt_record(request: PersonRequest, incident: Incident) -> HttpResponse:
-    """Save a fix that was tried and failed."""
-    page = IncidentPage(incident, request.user)
-    form = attempt_form(page, request.POST)
-    if not form.is_valid():
-        return render_incident(request, incident, status=400, attempt_form=form)
-    result = attempts.record_attempt(
-        incident=incident,
-        by=request.user,
-        what_happened=form.cleaned_data["what_happened"],
-        fix=form.cleaned_data["known_fix"],
-        new_fix_title=form.cleaned_data["new_fix"],
-        answers_diagnosis=page.memory,
-        **_followed(page, form.cleaned_data["followed"]),
-    )
-    _say_saved(request, result, "Saved. It will not be recommended again.")
-    return redirect(f"{incident.get_absolute_url()}#saved")
 
 
 @act
@@ -238,21 +220,6 @@ def feedback_save(request: PersonRequest, incident: Incident) -> HttpResponse:
     return redirect(f"{incident.get_absolute_url()}#rate")
 
 
-def _followed(page: IncidentPage, followed: str) -> dict[str, Any]:
-    """Return what was followed, as the services take it."""
-    what, _, rest = followed.partition(":")
-    if what == "record":
-        record: MemoryRecord = next(card.record for card in page.cards if card.evidence.ref == rest)
-        return {"followed": "record", "followed_record": record}
-    if what == "action":
-        kind, _, index = rest.partition(":")
-        return {
-            "followed": "suggestion",
-            "followed_diagnosis": page.diagnoses[kind],
-            "followed_action": int(index),
-        }
-    return {"followed": "something_else"}
-
-
-def _say_saved(request: PersonRequest, result: Any, sentence: str) -> None:
+def say_saved(request: PersonRequest, result: Any, sentence: str) -> None:
+    """Tell the person that it is saved, or was already."""
     messages.success(request, "Already saved." if result.already_saved else sentence)

@@ -152,7 +152,7 @@ class IncidentPage:
     def records(self) -> list[MemoryRecord]:
         """What was saved from this incident."""
         return list(
-            self.incident.memory_records.select_related("created_by", "fix", "feedback__diagnosis").order_by(
+            self.incident.memory_records.select_related("created_by", "fix", "feedback__diagnosis", "attempt").order_by(
                 "created_at"
             )
         )

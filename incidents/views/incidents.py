@@ -13,12 +13,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
 from incidents.examples import EXAMPLES
-from incidents.forms import AttemptForm, FeedbackForm, NewAlertForm, NoteForm, OutcomeForm, SystemTextForm
-from incidents.models import Delivery, Diagnosis, Incident, Outcome
-from incidents.models.fix import Followed
+from incidents.forms import FeedbackForm, NewAlertForm, NoteForm, SystemTextForm
+from incidents.models import Delivery, Diagnosis, Incident
 from incidents.models.investigation import MemoryWord
 from incidents.reading.facts import AlertFacts
-from incidents.services import deliveries, investigations, outcomes
+from incidents.services import deliveries, investigations
+from incidents.views.act_forms import attempt_form, outcome_form
 from incidents.views.incident_page import IncidentPage
 from incidents.views.trace import trace
 from incidents.views.verdict import verdict
@@ -153,7 +153,14 @@ def incident_saved(request: PersonRequest, key: str, number: int) -> HttpRespons
     version = _saved_version(page)
     if request.GET.get("seen") == version:
         return HttpResponse(status=204)
-    context = {"incident": incident, "project": incident.project, "page": page, "saved_version": version}
+    permissions = access.permissions_for(request.user, incident.project.team)
+    context = {
+        "incident": incident,
+        "project": incident.project,
+        "page": page,
+        "saved_version": version,
+        "can_correct": Permission.MEMORY_MANAGE in permissions,
+    }
     return render(request, "incidents/_saved.html", context)
 
 
@@ -170,40 +177,6 @@ def delivery_body(request: PersonRequest, key: str, number: int, delivery: Any) 
     response = HttpResponse(bytes(received.body), content_type="text/plain; charset=utf-8")
     response["Content-Disposition"] = content_disposition_header(True, f"{incident.ref}.txt") or "attachment"
     return response
-
-
-def outcome_form(page: IncidentPage, data: Any = None) -> OutcomeForm:
-    """Return the outcome form, filled with the minutes so far or with the outcome that is corrected."""
-    outcome = page.outcome
-    initial: dict[str, Any] = {"minutes": outcomes.suggested_minutes(page.incident)}
-    if outcome:
-        initial = {
-            "root_cause": outcome.root_cause,
-            "what_was_done": outcome.what_was_done,
-            "minutes": outcome.minutes,
-            "fix": str(outcome.fix.public_id),
-            "followed": _followed_key(page, outcome),
-            "runbook": outcome.fix.runbook_url or outcome.fix.runbook_title,
-            "command": outcome.fix.command,
-        }
-    return OutcomeForm(data, project=page.incident.project, followable=page.followable, initial=initial)
-
-
-def _followed_key(page: IncidentPage, outcome: Outcome) -> str:
-    """Return which choice of the form says what the outcome followed; "" when it stands on the page no longer."""
-    if outcome.followed == Followed.RECORD:
-        cited = (card for card in page.cards if card.record.pk == outcome.followed_record_id)
-        return next((f"record:{card.evidence.ref}" for card in cited), "")
-    if outcome.followed == Followed.SUGGESTION:
-        kinds = {diagnosis.pk: kind for kind, diagnosis in page.diagnoses.items()}
-        kind = kinds.get(outcome.followed_diagnosis_id or 0)
-        return f"action:{kind}:{outcome.followed_action}" if kind else ""
-    return str(Followed.SOMETHING_ELSE)
-
-
-def attempt_form(page: IncidentPage, data: Any = None) -> AttemptForm:
-    """Return the form for an attempt that failed."""
-    return AttemptForm(data, project=page.incident.project, followable=page.followable)
 
 
 def _context(request: PersonRequest, page: IncidentPage) -> dict[str, Any]:
@@ -226,6 +199,7 @@ def _context(request: PersonRequest, page: IncidentPage) -> dict[str, Any]:
         "services": incident.project.services.all(),
         "rated": len(rated),
         "my_note": next((d.my_note for d in rated if d.my_note), ""),  # type: ignore[attr-defined]
+        "can_correct": Permission.MEMORY_MANAGE in permissions,
         "admins": [m.user.name for m in page.memberships.values() if m.role == Membership.Role.ADMIN and not m.left_at],
     }
 
