@@ -11,10 +11,10 @@ WORKERS ?= 2
 
 export ONCALL_PROFILE ?= local
 
-.PHONY: help install run test check fmt lock
+.PHONY: help install run test services test-services services-stop check fmt lock
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(BIN)/python:
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed; $(PYTHON) was not found. Name another: make run PYTHON=python3.12"; exit 1; }
@@ -39,6 +39,17 @@ run: $(VENV)/.requirements ## Run it all locally with example data: make run POR
 
 test: $(VENV)/.requirements-dev ## Run the tests: make test ARGS="-k intake"
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
+
+services: $(VENV)/.requirements-dev ## Start PostgreSQL, Redis and a real Hindsight for tests (Linux, redis-server)
+	@$(BIN)/python -m tests.real_services start >/dev/null
+	@echo "They run. Test on them: make test-services. End them: make services-stop"
+
+test-services: $(VENV)/.requirements-dev ## Run all tests on the services that "make services" started
+	@settings=$$($(BIN)/python -m tests.real_services settings) && eval "$$settings" && \
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
+
+services-stop: $(VENV)/.requirements-dev ## End the services of the tests
+	@$(BIN)/python -m tests.real_services stop
 
 check: $(VENV)/.requirements-dev ## Lint, format, types, imports, migrations, deployment
 	$(BIN)/ruff check .

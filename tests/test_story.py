@@ -29,7 +29,7 @@ UNKNOWN = "service=rank-model env=prod severity=high\nsha256 mismatch: model che
             "hindsight",
             marks=[
                 pytest.mark.hindsight,
-                pytest.mark.skipif(not HINDSIGHT, reason="no HINDSIGHT_TEST_URL: see docs/hindsight-for-tests.md"),
+                pytest.mark.skipif(not HINDSIGHT, reason="no HINDSIGHT_TEST_URL: make services starts a server"),
             ],
         ),
     ]

@@ -14,11 +14,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psycopg
 import pytest
+import redis
 from playwright.sync_api import Browser, Page, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 START_SECONDS = 90
+# The site of these tests shares PostgreSQL and Redis with the other tests, but nothing in them.
+SITE_DATABASE = "oncall_browser"
+SITE_REDIS = 7
 
 
 @dataclass
@@ -45,15 +50,36 @@ class Site:
 
 
 def environment(data: Path) -> dict[str, str]:
-    """Return a stranger's environment: nothing set but where the data goes."""
+    """Return a stranger's environment: nothing set but where the data goes, and the real services where there are any.
+
+    See ``tests/real_services.py``.
+    """
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-    return {**kept, "ONCALL_PROFILE": "local", "ONCALL_DATA_DIR": str(data)}
+    services = {}
+    if "DATABASE_URL" in os.environ:
+        services["DATABASE_URL"] = f"{os.environ['DATABASE_URL'].rpartition('/')[0]}/{SITE_DATABASE}"
+    if "REDIS_URL" in os.environ:
+        services["REDIS_URL"] = f"{os.environ['REDIS_URL'].rpartition('/')[0]}/{SITE_REDIS}"
+    if "HINDSIGHT_TEST_URL" in os.environ:
+        services["HINDSIGHT_URL"] = os.environ["HINDSIGHT_TEST_URL"]
+    return {**kept, **services, "ONCALL_PROFILE": "local", "ONCALL_DATA_DIR": str(data)}
+
+
+def _empty_services() -> None:
+    """Give the site an empty database and an empty Redis, where it uses such."""
+    if "DATABASE_URL" in os.environ:
+        with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE IF EXISTS {SITE_DATABASE} WITH (FORCE)")  # type: ignore[arg-type]
+            connection.execute(f"CREATE DATABASE {SITE_DATABASE}")  # type: ignore[arg-type]
+    if "REDIS_URL" in os.environ:
+        redis.Redis.from_url(f"{os.environ['REDIS_URL'].rpartition('/')[0]}/{SITE_REDIS}").flushdb()
 
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """Start everything, and end it with Ctrl-C."""
     data = tmp_path_factory.mktemp("site")
+    _empty_services()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

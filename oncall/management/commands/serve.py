@@ -90,7 +90,9 @@ def _back_up_database() -> None:
 
 def _children(host: str, port: int) -> list[Child]:
     python = sys.executable
-    worker = [python, "-m", "celery", "--quiet", "-A", "oncall", "worker", "--pool=threads", "--loglevel=WARNING"]
+    # The queue of files knows no process of a pool; with Redis it is the pool that a company runs.
+    pool = "--pool=prefork" if settings.REDIS_URL else "--pool=threads"
+    worker = [python, "-m", "celery", "--quiet", "-A", "oncall", "worker", pool, "--loglevel=WARNING"]
     calm = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     return [

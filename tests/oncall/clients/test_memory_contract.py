@@ -29,9 +29,7 @@ WHEN = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
             "hindsight",
             marks=[
                 pytest.mark.hindsight,
-                pytest.mark.skipif(
-                    not URL, reason="HINDSIGHT_TEST_URL is not set; docs/hindsight-for-tests.md starts a server"
-                ),
+                pytest.mark.skipif(not URL, reason="HINDSIGHT_TEST_URL is not set: make services starts a server"),
             ],
         ),
     ]
