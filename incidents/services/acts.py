@@ -52,7 +52,7 @@ def hold(incident: Incident, by: User) -> Incident:
     SQLite ignores the row lock; there ``BEGIN IMMEDIATE`` has locked the whole database already.
     """
     held = (
-        Incident.objects.select_for_update(of=("self",))
+        Incident.objects.select_for_update(of=("self",), no_key=True)
         .select_related("project__team", "service", "resolved_by")
         .get(pk=incident.pk)
     )

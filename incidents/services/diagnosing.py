@@ -144,6 +144,7 @@ def _wait(journal: Journal, waits: Waits) -> None:
     investigation = journal.diagnosis.investigation
     now = timezone.now()
     with transaction.atomic():
+        timeline.hold(investigation.incident_id)
         waiting = Investigation.objects.filter(pk=investigation.pk, state=Investigation.State.RUNNING).update(
             state=Investigation.State.WAITING, waits_until=now + timedelta(minutes=settings.INVESTIGATION_WAIT_MINUTES)
         )
@@ -194,8 +195,8 @@ def _end(journal: Journal, *, state: str, evidence: list[dict[str, Any]] | None 
     """
     diagnosis = journal.diagnosis
     with transaction.atomic():
-        # Two that end at once must see each other: the investigation's row orders them.
-        Investigation.objects.select_for_update().get(pk=diagnosis.investigation_id)
+        # Two that end at once must see each other: the incident's row orders them.
+        timeline.hold(diagnosis.investigation.incident_id)
         ended = Diagnosis.objects.release(
             diagnosis.pk, journal.token, state=state, finished_at=timezone.now(), **values
         )
@@ -247,6 +248,7 @@ def sweep() -> None:
     _end_expired_waits()
     for investigation in _left_open():
         with transaction.atomic():
+            timeline.hold(investigation.incident_id)
             _close_when_done(investigation)
 
 

@@ -158,6 +158,7 @@ def _may_work(user: User, incident: Incident) -> bool:
 @transaction.atomic
 def add_note(*, incident: Incident, text: str, by: User) -> Note:
     """Write a note into the timeline. No model is sent it, and it is never remembered as fact."""
+    timeline.hold(incident.pk)
     note = Note.objects.create(incident=incident, text=cut(redact(clean(text)), MAX_NOTE), by=by)
     audit.record("incident.note", by=by, on=incident, team=incident.project.team, after={"note": str(note.public_id)})
     timeline.add(incident=incident, kind=Kind.NOTED, by=by, note=note)
@@ -168,6 +169,7 @@ def add_note(*, incident: Incident, text: str, by: User) -> Note:
 @transaction.atomic
 def add_system_text(*, incident: Incident, text: str, by: User) -> SystemText:
     """Add *more from the system*: log lines, a deploy note. It counts as alert text for both answers."""
+    timeline.hold(incident.pk)
     cleaned = cut(redact(clean(text)), MAX_SYSTEM_TEXT)
     added = SystemText.objects.create(incident=incident, text=cleaned, by=by)
     after = {"system_text": str(added.public_id)}
@@ -271,7 +273,7 @@ def _refuse_circle(incident: Incident, duplicate_of: Incident) -> None:
 def _locked(incident: Incident) -> Incident:
     """Return the incident as it stands, so that nobody changes it before the transaction ends."""
     # Only the incident's own row: PostgreSQL refuses to lock what an outer join may lack.
-    rows = Incident.objects.select_for_update(of=("self",)).select_related("service", "assignee")
+    rows = Incident.objects.select_for_update(of=("self",), no_key=True).select_related("service", "assignee")
     return rows.get(pk=incident.pk)
 
 

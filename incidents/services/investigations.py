@@ -137,6 +137,7 @@ def cancel(*, investigation: Investigation, by: User) -> bool:
     access.require(by, Permission.INCIDENT_WORK, investigation)
     now = timezone.now()
     with transaction.atomic():
+        timeline.hold(investigation.incident_id)
         cancelled = Investigation.objects.filter(pk=investigation.pk, state__in=Investigation.ACTIVE).update(
             state=Investigation.State.CANCELLED, cancelled_by=by, finished_at=now, waits_until=None
         )
@@ -202,6 +203,7 @@ def end_wait(investigation: Investigation, *, by: User | None, answers: Mapping[
     """End the wait and let the run go on. One act wins; ``by`` is None when the wait expired."""
     now = timezone.now()
     with transaction.atomic():
+        timeline.hold(investigation.incident_id)
         ended = Investigation.objects.filter(pk=investigation.pk, state=Investigation.State.WAITING).update(
             state=Investigation.State.RUNNING, waits_until=None
         )
@@ -213,7 +215,6 @@ def end_wait(investigation: Investigation, *, by: User | None, answers: Mapping[
         ids = list(waiting.values_list("pk", flat=True))
         # A wait is no crash: what was counted before it starts anew.
         waiting.update(state=Diagnosis.State.QUEUED, queued_at=now, attempts=0)
-        # The incident's row comes before the audit chain's, as everywhere: two orders could lock each other out.
         timeline.touch(investigation.incident_id)
         if by is not None:
             _say_answered(investigation, by=by, count=len(answers))

@@ -77,6 +77,8 @@ def forget(*, record: MemoryRecord, by: User) -> Forgotten:
     """
     access.require(by, Permission.MEMORY_MANAGE, record)
     with transaction.atomic():
+        if record.incident_id:
+            timeline.hold(record.incident_id)
         record = (
             MemoryRecord.objects.select_for_update(of=("self",))
             .select_related("incident__project__team")
