@@ -15,8 +15,9 @@ from incidents.reading.redaction import is_credential
 from incidents.reading.text import clean
 
 MAX_DEPTH, MAX_KEYS, MAX_STRING, MAX_ALERTS, MAX_ITEMS, MAX_NAME = 20, 2000, 64_000, 200, 50, 200
-# What all alerts of a body have in common is said with each of them, within this many characters.
-MAX_SHARED = 10_000
+# What all alerts of a body have in common is said with each of them, within this many characters, and within so many
+# in all: every copy is redacted and read, and a small body must stay little work.
+MAX_SHARED, MAX_SHARED_IN_ALL = 10_000, 200_000
 # A label is short; what is longer is text.
 MAX_LABEL = 200
 # A JSON text that opens more brackets than this in a row is deeper than allowed; Python's parser would recurse.
@@ -102,14 +103,18 @@ def _alerts_of(item: dict[str, Any]) -> list[NormalAlert]:
     inner = item.get("alerts")
     if not (isinstance(inner, list) and inner and all(isinstance(alert, dict) for alert in inner)):
         return [_alert(item, {})]
-    shared = _short(_fields({key: value for key, value in item.items() if key not in ("alerts", *_DEDUP)}))
+    if len(inner) > MAX_ALERTS:  # before they are made: each carries what they have in common
+        raise Unreadable(f"The JSON has more than {MAX_ALERTS} alerts.")
+    shared = _short(
+        _fields({key: value for key, value in item.items() if key not in ("alerts", *_DEDUP)}),
+        min(MAX_SHARED, MAX_SHARED_IN_ALL // len(inner)),
+    )
     return [_alert(alert, shared) for alert in inner]
 
 
-def _short(fields: Mapping[str, str]) -> dict[str, str]:
-    """Return the fields within ``MAX_SHARED`` characters, short ones first."""
+def _short(fields: Mapping[str, str], left: int) -> dict[str, str]:
+    """Return the fields within ``left`` characters, short ones first."""
     short: dict[str, str] = {}
-    left = MAX_SHARED
     for name, value in sorted(fields.items(), key=lambda field: len(field[1])):
         left -= len(name) + len(value)
         if left < 0:

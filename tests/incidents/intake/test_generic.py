@@ -1,6 +1,7 @@
 """Generic JSON becomes normal alerts; whatever is no alert says why."""
 
 import json
+import tracemalloc
 from datetime import UTC, datetime
 
 import pytest
@@ -195,3 +196,26 @@ def test_fingerprint_ignores_what_varies_and_honours_the_senders_key() -> None:
     assert of("Disk 91 percent") == of("Disk 94 percent")
     assert of("Disk 91 percent") != of("Memory 91 percent")
     assert of("anything", dedup_key="k") == of("something else", dedup_key="k")
+
+
+def test_too_many_alerts_are_refused_before_what_they_share_is_copied_for_each() -> None:
+    shared = {f"k{n}": "v" * 90 for n in range(100)}
+    body = json.dumps({**shared, "alerts": [{}] * 100_000})
+    tracemalloc.start()
+
+    with pytest.raises(Unreadable):
+        generic.read(body)
+
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 60_000_000
+
+
+def test_what_many_alerts_share_does_not_make_a_large_text_of_a_small_body() -> None:
+    shared = {f"k{n}": "v" * 90 for n in range(100)}
+    body = json.dumps({**shared, "service": "api", "alerts": [{"title": str(n)} for n in range(200)]})
+
+    alerts = generic.read(body)
+
+    assert sum(len(alert.text) for alert in alerts) < 300_000
+    assert {alert.service for alert in alerts} == {"api"}
