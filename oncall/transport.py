@@ -60,8 +60,8 @@ class Channel(filesystem.Channel):
             except FileNotFoundError:
                 continue  # another worker was quicker
             try:
-                payload = loads(claimed.read_text())
-            except ValueError:
+                payload = _message(claimed.read_text())
+            except (ValueError, RecursionError, OSError):
                 claimed.rename(self._unreadable / path.name)
                 logger.warning("A queue message could not be read and was set aside.")
                 continue
@@ -105,6 +105,16 @@ class Transport(filesystem.Transport):
     """The transport of ``oncall-files://``."""
 
     Channel = Channel
+
+
+def _message(text: str) -> Any:
+    """Return the message; raises ValueError where it lacks what kombu reads of it, whose own error ends a worker."""
+    payload = loads(text)
+    try:
+        _ = payload["body"], payload["properties"]["delivery_tag"], payload["properties"]["delivery_info"]
+    except (TypeError, KeyError):
+        raise ValueError("It is no message.") from None
+    return payload
 
 
 def _write(target: Path, text: str, temporary_folder: Path) -> None:

@@ -67,6 +67,30 @@ def test_a_half_written_message_is_set_aside(connection: Connection, tmp_path: P
     assert [path.name for path in (tmp_path / "unreadable").iterdir()] == ["1_half.quick.msg"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["[]", "5", "null", "{}", '{"body": "e30=", "properties": {}}', '{"body": "", "properties": 1}', "[" * 200_000],
+    ids=["list", "number", "null", "empty", "without-delivery", "wrong-kind", "deep"],
+)
+def test_what_is_no_message_is_set_aside(connection: Connection, tmp_path: Path, text: str) -> None:
+    simple = connection.SimpleQueue(_queue("quick"))
+    (tmp_path / "messages" / "1_odd.quick.msg").write_text(text)
+    simple.put({"number": 1})
+
+    assert _drain(connection, "quick") == [{"number": 1}]
+    assert [path.name for path in (tmp_path / "unreadable").iterdir()] == ["1_odd.quick.msg"]
+
+
+def test_what_is_no_file_is_set_aside(connection: Connection, tmp_path: Path) -> None:
+    simple = connection.SimpleQueue(_queue("quick"))
+    (tmp_path / "messages" / "1_folder.quick.msg").mkdir()
+    (tmp_path / "messages" / "2_link.quick.msg").symlink_to(tmp_path / "nowhere")
+    simple.put({"number": 1})
+
+    assert _drain(connection, "quick") == [{"number": 1}]
+    assert len(list((tmp_path / "unreadable").iterdir())) == 2
+
+
 def test_each_message_is_given_once_to_many_readers(connection: Connection, tmp_path: Path) -> None:
     simple = connection.SimpleQueue(_queue("quick"))
     for number in range(60):
