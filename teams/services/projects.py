@@ -5,7 +5,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from teams import audit
 from teams.models import Bank, BankAssignment, KnownName, Project, Service, Team, User
@@ -30,7 +30,11 @@ def create_project(*, team: Team, key: str, name: str, by: User | None) -> Proje
         strategy=Project.Strategy.GUIDED if guided else Project.Strategy.AUTONOMOUS,
     )
     project.full_clean()
-    project.save()
+    try:
+        with transaction.atomic():
+            project.save()
+    except IntegrityError:  # another team was given the key since it was looked for
+        raise ValidationError({"key": "This key was given before. A key is never used again."}) from None
     bank = Bank.objects.create(kind=Bank.Kind.PRIVATE, name=_bank_name(project))
     BankAssignment.objects.create(bank=bank, project=project, access=BankAssignment.Access.OWN)
     for access in (BankAssignment.Access.READ, BankAssignment.Access.CONTRIBUTE):
@@ -124,7 +128,11 @@ def update_service(*, service: Service, name: str, aliases: Iterable[str], by: U
 
 
 def _check(service: Service) -> None:
-    """Refuse a name that means another service already: alerts are matched by names and aliases, whatever the case."""
+    """Refuse a name that means another service already: alerts are matched by names and aliases, whatever the case.
+
+    One at a time in a project, so that two that are checked at once are not both found free.
+    """
+    Project.objects.select_for_update(no_key=True).get(pk=service.project_id)
     service.full_clean()
     names = {name.lower() for name in (service.name, *service.aliases)}
     for other in service.project.services.exclude(pk=service.pk):

@@ -1,8 +1,11 @@
 import re
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError
+from django.db import IntegrityError, connection
 
 from teams import services
 from teams.models import AuditEvent, Bank, BankAssignment, KnownName, Project
@@ -220,3 +223,42 @@ def test_project_owns_one_bank(world: World) -> None:
 
     with pytest.raises(IntegrityError):
         BankAssignment.objects.create(bank=another, project=world.project, access="own")
+
+
+# --- At the same moment -----------------------------------------------------------------------------------------------
+
+
+def at_once(act: Callable[[int], object]) -> list[str]:
+    """Do it four times at once; return how each ended."""
+    ready = threading.Barrier(4)
+
+    def run(number: int) -> str:
+        ready.wait()
+        try:
+            act(number)
+        except Exception as error:
+            return type(error).__name__
+        finally:
+            connection.close()
+        return "done"
+
+    with ThreadPoolExecutor(4) as pool:
+        return sorted(pool.map(run, range(4)))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_key_that_is_given_twice_at_once_is_one_project() -> None:
+    team = factories.make_team()
+
+    ended = at_once(lambda number: services.create_project(team=team, key="TWICE", name=f"Name {number}", by=None))
+
+    assert ended == [*["ValidationError"] * 3, "done"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_service_that_is_made_twice_at_once_is_one_service() -> None:
+    project = factories.make_project()
+
+    ended = at_once(lambda _: services.create_service(project=project, name="api", aliases=["gateway"], by=None))
+
+    assert ended == [*["ValidationError"] * 3, "done"]
