@@ -101,7 +101,7 @@ def _tab_counts(incidents: QuerySet[Incident], user: User) -> dict[str, int]:
 
 def _filtered(incidents: Any, request: PersonRequest, *, but: str = "") -> Any:
     for name, column in FILTERS.items():
-        value = request.GET.get(name)
+        value = request.GET.get(name, "").replace("\x00", "")
         if value and name != but:
             incidents = incidents.filter(**{column: value})
     query = request.GET.get("q", "").replace("\x00", "").strip()

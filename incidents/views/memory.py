@@ -33,8 +33,8 @@ def memory_list(request: PersonRequest) -> HttpResponse:
         )
     latest = MemoryRecordRevision.objects.filter(record=OuterRef("pk"), number=OuterRef("latest_revision"))
     shown = records.annotate(title=Subquery(latest.values("title")), service=Subquery(latest.values("service")))
-    kind, state = request.GET.get("kind", ""), request.GET.get("state", "")
-    query = request.GET.get("q", "").replace("\x00", "").strip()
+    # PostgreSQL refuses a NUL in any text.
+    kind, state, query = (request.GET.get(name, "").replace("\x00", "").strip() for name in ("kind", "state", "q"))
     if kind:
         shown = shown.filter(kind=kind)
     if state:
