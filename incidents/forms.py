@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 
 from incidents.models import Fix, Incident
+from incidents.reading.text import clean
 from teams.models import Project, Service
 
 
@@ -105,6 +106,10 @@ class FollowedForm(forms.Form):
         self.project = project
         self.followable = followable
 
+    def clean_new_fix(self) -> str:
+        """Return the name as it would be kept; one of nothing but control characters is none."""
+        return clean(self.cleaned_data["new_fix"]).strip()
+
     def clean_followed(self) -> str:
         """Only what stands on the page can have been followed."""
         followed: str = self.cleaned_data["followed"] or "something_else"
@@ -143,6 +148,10 @@ class OutcomeForm(FollowedForm):
     minutes = forms.IntegerField(min_value=0, max_value=60 * 24 * 90)
     runbook = forms.CharField(max_length=500, required=False)
     command = forms.CharField(max_length=2000, required=False)
+
+    def clean_root_cause(self) -> str:
+        """Return the cause as it would be kept; one of nothing but control characters is none."""
+        return clean(self.cleaned_data["root_cause"]).strip()
 
     def clean(self) -> dict[str, Any]:
         """A new fix needs its cause and what was done; a known one may be confirmed without a word."""

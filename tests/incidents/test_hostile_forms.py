@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from incidents.models import Incident
+from incidents.models import Incident, Outcome
 from teams.models import User
 from tests import factories
 from tests.conftest import World
@@ -33,3 +33,27 @@ def test_a_nul_in_a_filter_is_no_server_error(
     response = signed_in(world.responder).get(f"{reverse(name)}?{parameter}=%00")
 
     assert response.status_code == 200
+
+
+@pytest.mark.parametrize("act", ["outcome", "attempt"])
+def test_a_fix_named_by_control_characters_is_not_saved_and_the_words_stay(
+    world: World, incident: Incident, signed_in: SignIn, act: str
+) -> None:
+    words = {"root_cause": "the pool is too small", "what_happened": "it came back at once", "minutes": "5"}
+
+    response = signed_in(world.responder).post(
+        f"{incident.get_absolute_url()}{act}/", {**words, "fix": "new", "new_fix": "\x01"}
+    )
+
+    assert response.status_code == 400
+    assert words["root_cause" if act == "outcome" else "what_happened"] in response.content.decode()
+
+
+def test_a_cause_of_control_characters_is_none(world: World, incident: Incident, signed_in: SignIn) -> None:
+    response = signed_in(world.responder).post(
+        f"{incident.get_absolute_url()}outcome/",
+        {"root_cause": "\x01", "fix": "new", "new_fix": "raise the pool", "minutes": "5"},
+    )
+
+    assert response.status_code == 400
+    assert not Outcome.objects.exists()
