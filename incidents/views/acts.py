@@ -20,7 +20,7 @@ from incidents.services.investigations import NotWaiting
 from incidents.views.act_forms import followed, outcome_form
 from incidents.views.incident_page import IncidentPage
 from incidents.views.incidents import get_incident, render_incident
-from teams.models import User
+from teams.models import Membership
 from teams.permissions import Permission
 from teams.requests import PersonRequest
 
@@ -57,7 +57,8 @@ def _written(request: PersonRequest) -> str:
 
 def _invalid(request: PersonRequest, incident: Incident, form: Any, head: str = "Not saved.") -> HttpResponse:
     text = " ".join(error for errors in form.errors.values() for error in errors)
-    return render_incident(request, incident, status=400, problem={"head": head, "text": text})
+    problem = {"head": head, "text": text, "kept": _written(request)}
+    return render_incident(request, incident, status=400, problem=problem)
 
 
 @act
@@ -74,9 +75,14 @@ def incident_assign(request: PersonRequest, incident: Incident) -> HttpResponse:
     if not form.is_valid():
         return _invalid(request, incident, form, "Nobody was assigned.")
     chosen = form.cleaned_data["assignee"]
-    assignee = (
-        request.user if "me" in request.POST else User.objects.filter(public_id=chosen).first() if chosen else None
-    )
+    assignee = request.user if "me" in request.POST else None
+    if assignee is None and chosen:
+        # Among the team's members only: whoever else bears the id is not to be named, and is not nobody either.
+        members = Membership.objects.filter(team=incident.project.team_id, left_at=None, user__public_id=chosen)
+        member = members.select_related("user").first()
+        if member is None:
+            raise Conflict("That person is no member of the team any more.")
+        assignee = member.user
     incidents.assign(incident=incident, assignee=assignee, by=request.user, word=form.cleaned_data["word"])
     return redirect(incident)
 

@@ -1,5 +1,6 @@
 """Forged and garbled addresses and forms: each ends as a readable page, names no other team, keeps the words."""
 
+import uuid
 from collections.abc import Callable
 
 import pytest
@@ -57,3 +58,40 @@ def test_a_cause_of_control_characters_is_none(world: World, incident: Incident,
 
     assert response.status_code == 400
     assert not Outcome.objects.exists()
+
+
+def test_assigning_names_nobody_of_another_team(world: World, incident: Incident, signed_in: SignIn) -> None:
+    response = signed_in(world.responder).post(
+        f"{incident.get_absolute_url()}assign/", {"assignee": str(world.outsider.public_id), "word": "over to you"}
+    )
+
+    page = response.content.decode()
+    assert response.status_code == 409
+    assert world.outsider.name not in page
+    assert "over to you" in page
+
+
+def test_assigning_to_an_id_that_nobody_has_takes_it_from_nobody(
+    world: World, incident: Incident, signed_in: SignIn
+) -> None:
+    client = signed_in(world.responder)
+    client.post(f"{incident.get_absolute_url()}assign/", {"me": "1"})
+
+    response = client.post(f"{incident.get_absolute_url()}assign/", {"assignee": str(uuid.uuid4())})
+
+    incident.refresh_from_db()
+    assert response.status_code == 409
+    assert incident.assignee == world.responder
+
+
+def test_a_word_that_is_too_long_comes_back_when_nobody_is_assigned(
+    world: World, incident: Incident, signed_in: SignIn
+) -> None:
+    word = "please look at the pool first " * 20
+
+    response = signed_in(world.responder).post(
+        f"{incident.get_absolute_url()}assign/", {"assignee": str(world.responder.public_id), "word": word}
+    )
+
+    assert response.status_code == 400
+    assert word.strip() in response.content.decode()
