@@ -1,9 +1,13 @@
 """The HTTP client under the SDK: it keeps the deadline, bounds the answer's size and knows servers with a plain /v1."""
 
+import contextlib
 import functools
+import socket
 import ssl
+import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import httpx
 
@@ -34,6 +38,9 @@ def http_client(*, plain_v1: bool, deadline: float) -> httpx.Client:
             path = request.url.raw_path.replace(b"/openai/v1/", b"/v1/", 1)
             request.url = request.url.copy_with(raw_path=path)
 
+    def bound_head(request: httpx.Request) -> None:
+        request.extensions = {**request.extensions, "trace": _Watch(deadline)}
+
     def bound_body(response: httpx.Response) -> None:
         if isinstance(response.stream, httpx.SyncByteStream):
             response.stream = _BoundedStream(response.stream, deadline)
@@ -42,7 +49,7 @@ def http_client(*, plain_v1: bool, deadline: float) -> httpx.Client:
     # Answers come uncompressed, so that the bound on their size is a bound on memory.
     return httpx.Client(
         verify=_ssl_context(),
-        event_hooks={"request": [use_plain_v1], "response": [bound_body]},
+        event_hooks={"request": [use_plain_v1, bound_head], "response": [bound_body]},
         headers={"Accept-Encoding": "identity"},
     )
 
@@ -51,6 +58,33 @@ def http_client(*, plain_v1: bool, deadline: float) -> httpx.Client:
 def _ssl_context() -> ssl.SSLContext:
     """Shared, because reading the certificate store takes longer than the rest of the client."""
     return httpx.create_ssl_context()
+
+
+class _Watch:
+    """Shuts the connection at the deadline, unless the answer's headers were read by then.
+
+    httpx's own limit is for each read alone, and before the body there is no stream to bound: a server that sends its
+    headers a byte now and then would hold a worker for ever. Called by httpcore at each stage of a request.
+    """
+
+    def __init__(self, deadline: float) -> None:
+        self._timer = threading.Timer(max(0.0, deadline - time.monotonic()), self._shut)
+        self._timer.daemon = True
+        self._socket: socket.socket | None = None
+
+    def __call__(self, stage: str, info: dict[str, Any]) -> None:
+        made = info.get("return_value")
+        if stage.endswith(("connect_tcp.complete", "start_tls.complete")) and made is not None:
+            self._socket = made.get_extra_info("socket")  # TLS takes the place of the plain one
+            if not self._timer.ident:
+                self._timer.start()
+        elif stage.endswith(("receive_response_headers.complete", "response_closed.complete")):
+            self._timer.cancel()
+
+    def _shut(self) -> None:
+        if self._socket is not None:
+            with contextlib.suppress(OSError):  # closed by now
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
 
 class _BoundedStream(httpx.SyncByteStream):

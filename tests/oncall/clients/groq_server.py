@@ -44,7 +44,8 @@ class Received:
 
 @dataclass(frozen=True)
 class Answer:
-    """What goes back. ``delay`` seconds pass before it, ``drip`` seconds between its bytes; ``cut`` ends it early."""
+    """What goes back. ``delay`` seconds pass before it, ``drip`` seconds between its bytes, from its first header
+    on where ``drip_head`` is set; ``cut`` ends it early."""
 
     body: bytes
     status: int = 200
@@ -52,6 +53,7 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
     delay: float = 0.0
     drip: float = 0.0
+    drip_head: bool = False
     cut: bool = False
 
 
@@ -293,6 +295,10 @@ def _handler(server: GroqServer) -> type[BaseHTTPRequestHandler]:
         def _send(self, answer: Answer) -> None:
             try:
                 server.pause(answer.delay)
+                if answer.drip_head:
+                    for byte in b"HTTP/1.1 200 OK\r\nX-Slow: " + b"x" * 500:
+                        server.pause(answer.drip)
+                        self.wfile.write(bytes([byte]))
                 self.send_response(answer.status)
                 self.send_header("Content-Type", answer.content_type)
                 self.send_header("Content-Length", str(len(answer.body) * (2 if answer.cut else 1)))

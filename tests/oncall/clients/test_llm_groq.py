@@ -590,6 +590,16 @@ def test_answer_that_drips_ends_by_the_deadline(server: GroqServer) -> None:
     assert time.monotonic() - started < 1.5
 
 
+def test_headers_that_drip_end_by_the_deadline(server: GroqServer) -> None:
+    server.script([], then=groq.Answer(b"{}", drip=0.05, drip_head=True))
+    started = time.monotonic()
+
+    with pytest.raises(LLMUnavailable):
+        ask(seconds=1.2, call_seconds=0.6)
+
+    assert time.monotonic() - started < 1.6
+
+
 def test_unreachable_server_is_a_connection_failure(server: GroqServer, settings: Any) -> None:
     settings.GROQ_BASE_URL = "http://127.0.0.1:9"
 
