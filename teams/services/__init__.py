@@ -4,7 +4,15 @@ from teams.services.banks import share_memory, shared_bank, stop_sharing_memory
 from teams.services.invitations import InvitationProblem, accept_invitation, find_invitation, invite, revoke_invitation
 from teams.services.keys import make_api_key, revoke_api_key
 from teams.services.members import LastAdmin, NotAMember, add_member, change_role, remove_member
-from teams.services.people import add_address, create_user, end_sessions, make_platform_admin, update_profile, welcome
+from teams.services.people import (
+    add_address,
+    create_user,
+    end_sessions,
+    free_address,
+    make_platform_admin,
+    update_profile,
+    welcome,
+)
 from teams.services.projects import change_project, create_project, create_service, update_service
 from teams.services.teams import create_team
 
@@ -23,6 +31,7 @@ __all__ = [
     "create_user",
     "end_sessions",
     "find_invitation",
+    "free_address",
     "invite",
     "make_api_key",
     "make_platform_admin",

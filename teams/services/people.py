@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from allauth.account.models import EmailAddress
 from django.db import transaction
 from django.db.models import F
 
@@ -54,6 +55,11 @@ def prove_address(user: User) -> None:
     user.emailaddress_set.update_or_create(  # type: ignore[attr-defined]
         email=user.email, defaults={"verified": True, "primary": True}
     )
+
+
+def free_address(email: str) -> None:
+    """Drop what others claimed of an address and never proved: whoever was sent its invitation may sign up with it."""
+    EmailAddress.objects.filter(email__iexact=email, verified=False).exclude(user__email__iexact=email).delete()
 
 
 @transaction.atomic

@@ -80,6 +80,7 @@ def invitation_accept(request: HttpRequest, secret: str) -> HttpResponse:
         entrance.remember_invitation(request, secret)
         if User.objects.filter(email=invitation.email).exists():
             return redirect_to_login(request.get_full_path())
+        services.free_address(invitation.email)
         return redirect(f"{reverse('account_signup')}?{urlencode({'email': invitation.email})}")
     return render(request, "teams/invitation_accept.html", {"invitation": invitation})
 

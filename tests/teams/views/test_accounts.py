@@ -394,3 +394,17 @@ def test_a_second_factor_ends_every_other_session(world: World) -> None:
     elsewhere.post(reverse("mfa_deactivate_totp"))
     assert Authenticator.objects.filter(user=world.responder, type="totp").exists()
     assert AuditEvent.objects.filter(act="person.end_sessions").count() >= 1
+
+
+def test_an_address_that_a_member_claimed_and_never_proved_keeps_nobody_out(world: World, signed_in: Any) -> None:
+    link = invite(world)
+    claimant = signed_in(world.outsider)
+    claimant.post(reverse("account_email"), {"action_add": "", "email": SIGN_UP["email"]})
+    client = Client()
+    client.post(link)
+
+    client.post(reverse("account_signup"), SIGN_UP)
+
+    person = User.objects.get(email=SIGN_UP["email"])
+    assert Membership.objects.get(user=person).team == world.team
+    assert not world.outsider.emailaddress_set.filter(email=SIGN_UP["email"]).exists()
