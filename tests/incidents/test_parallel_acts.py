@@ -10,7 +10,7 @@ import pytest
 from django.db import connections
 
 from incidents.models import Incident
-from incidents.services import incidents, investigations, outcomes
+from incidents.services import attempts, incidents, investigations
 from incidents.services.incidents import Conflict
 from teams.models import User
 from tests import factories
@@ -58,7 +58,7 @@ def acts_on(incident: Incident, by: User) -> list[Callable[[], object]]:
         lambda: incidents.correct(incident=incident, by=by, severity="low"),
         lambda: incidents.correct(incident=incident, by=by, severity="high"),
         lambda: investigations.start(incident=incident, by=by),
-        lambda: outcomes.record_attempt(incident=incident, by=by, new_fix_title="restart it"),
+        lambda: attempts.record_attempt(incident=incident, by=by, new_fix_title="restart it"),
         cancel,
     ]
 
