@@ -20,6 +20,7 @@ from incidents.reading.text import find_quote
 EVIDENCE_SHOWN = 3
 # A shorter quote stands in almost any record and shows nothing.
 QUOTE_LEAST_CHARACTERS = 8
+QUOTE_CHARACTERS = 200
 # Share of a fix's title that an action must hold in order to look like it.
 LOOKS_LIKE = 0.75
 
@@ -38,7 +39,10 @@ class Warned:
 
 @dataclass(frozen=True)
 class Judged:
-    """What became of a memory that the run was given. ``quote`` is the span in the revision's text."""
+    """What became of a memory that the run was given. ``quote`` is the span in the revision's text.
+
+    ``quotes_alert``: the model quoted what an alert had said, so that words of people stand in the quote's place.
+    """
 
     memory: Supplied
     strength: str
@@ -46,6 +50,7 @@ class Judged:
     not_used_because: str = ""
     quote: tuple[int, int] | None = None
     model_reason: str = ""
+    quotes_alert: bool = False
 
 
 # --- Rule 1: evidence -------------------------------------------------------------------------------------------------
@@ -71,6 +76,8 @@ def judge_evidence(cited: Sequence[Cited], supplied: Mapping[str, Supplied]) -> 
             warnings.append(Warned(1, f"{ref} dropped: {one.not_used_because[:1].lower()}{one.not_used_because[1:]}"))
         elif one.accepted and one.strength != memory.strength:
             warnings.append(Warned(1, f"{ref} lowered by the model from {memory.strength} to {one.strength}."))
+        if one.quotes_alert:
+            warnings.append(Warned(1, f"{ref}: the quote was an alert’s words, so the engineer’s stand in its place."))
     return judged, warnings
 
 
@@ -91,7 +98,11 @@ def _judge(memory: Supplied, cited: Cited | None) -> Judged:
     if quote is None:
         because = "The quote is not in the record." if cited.quote else "It was cited without a quote."
         return Judged(memory, strength, False, because, model_reason=cited.reason)
-    return Judged(memory, strength, True, quote=quote, model_reason=cited.reason)
+    # Anybody who can send an alert can write "Verified by" into it, and its words stand in the record too.
+    quotes_alert = quote[1] > memory.revision.verified_end
+    if quotes_alert:
+        quote = find_quote(memory.revision.text, memory.quotable(QUOTE_CHARACTERS))
+    return Judged(memory, strength, True, quote=quote, model_reason=cited.reason, quotes_alert=quotes_alert)
 
 
 def _long_enough(quote: str) -> bool:
@@ -177,6 +188,8 @@ def _limit(
     if not accepted:
         return Confidence.LOW, "no accepted evidence"
     close = [one for one in accepted if one.memory.is_verified_here and one.strength == MatchStrength.CLOSE]
+    if close and all(one.quotes_alert for one in close):
+        return Confidence.MEDIUM, "what it quotes is an alert’s words, not an engineer’s"
     if close:
         matches = "1 close match" if len(close) == 1 else f"{len(close)} close matches"
         return Confidence.HIGH, f"{matches}, {'quote' if len(close) == 1 else 'quotes'} checked"

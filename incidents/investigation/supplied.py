@@ -119,9 +119,9 @@ class Supplied:
         }
 
     def quotable(self, limit: int) -> str:
-        """Return words of the record that may serve as a quote: of its cause, its symptom, or its first line."""
-        text = self.revision.text
-        for part in (self.revision.cause, self.revision.symptom, text):
+        """Return words of people that may serve as a quote: of the cause, the fix, or the record's first line."""
+        text = self.revision.text[: self.revision.verified_end]
+        for part in (self.revision.cause, self.revision.fix, text):
             line = next((line.strip() for line in part.splitlines() if line.strip()), "")
             if len(line) > limit:
                 line = line[: limit + 1].rpartition(" ")[0] or line[:limit]

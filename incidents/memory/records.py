@@ -16,6 +16,7 @@ from typing import Any
 from django.utils import timezone
 
 from incidents.models import Attempt, Feedback, Fix, Incident, MemoryRecord, MemoryRecordRevision, Outcome
+from incidents.models.record import ALERT_SAID
 from incidents.reading.redaction import redact
 from incidents.reading.text import clean, cut
 from teams.models import Bank, User
@@ -114,7 +115,8 @@ def rating(feedback: Feedback, sighting: Sighting) -> Parts:
 
 def _parts(sighting: Sighting, *, title: str, cause: str, fix: str, lines: Iterable[str]) -> Parts:
     symptom = cut(sighting.text.strip(), SYMPTOM_CHARACTERS)
-    said = [f"What the alert said:\n{symptom}"] if symptom else []
+    seen = [] if sighting.title in symptom else [sighting.title]
+    said = [ALERT_SAID, *seen, symptom] if symptom or seen else []
     text = "\n".join([*(line for line in lines if line), *said])
     return Parts(
         title=_safe(title)[:200],
@@ -137,7 +139,7 @@ def _what_worked(outcome: Outcome) -> str:
 def _where(incident: Incident, sighting: Sighting) -> str:
     service = f", service {sighting.service}" if sighting.service else ""
     environment = f", {sighting.environment}" if sighting.environment else ""
-    return f"{incident.ref}{service}{environment}, {_moment(incident.started_at)}: {incident.title.rstrip('.')}."
+    return f"{incident.ref}{service}{environment}, {_moment(incident.started_at)}."
 
 
 def _moment(at: datetime) -> str:

@@ -78,6 +78,10 @@ class MemoryRecord(Leased):
         return reverse("memory_detail", args=[self.public_id])
 
 
+# In a record's text this line stands between what people verified and what an alert said, which anybody can send.
+ALERT_SAID = "What the alert said:"
+
+
 class MemoryRecordRevision(models.Model):
     """The text of a record, in its parts and whole. Blank after it was forgotten.
 
@@ -104,3 +108,9 @@ class MemoryRecordRevision(models.Model):
 
     def __str__(self) -> str:
         return f"{self.record_id} revision {self.number}"
+
+    @property
+    def verified_end(self) -> int:
+        """Where in ``text`` the words of people end. From the first such line on: an alert may say it again."""
+        place = f"\n{self.text}".find(f"\n{ALERT_SAID}\n")
+        return len(self.text) if place < 0 else place
