@@ -67,6 +67,14 @@ def test_admin_who_left_does_not_count_as_one(world: World) -> None:
         services.remove_member(team=world.team, user=world.admin, by=world.admin)
 
 
+def test_admin_whose_account_is_disabled_does_not_count_as_one(world: World) -> None:
+    second = factories.make_member(team=world.team, role="admin")
+    User.objects.filter(pk=second.pk).update(is_active=False)
+
+    with pytest.raises(services.LastAdmin):
+        services.change_role(team=world.team, user=world.admin, role="viewer", by=world.admin)
+
+
 def test_one_of_two_admins_can_leave(world: World) -> None:
     factories.make_member(team=world.team, role="admin")
 
