@@ -80,6 +80,9 @@ def _locked_membership(team: Team, user: User) -> Membership:
 
 
 def _keep_an_admin(leaving: Membership) -> None:
-    admins = Membership.objects.filter(team=leaving.team_id, role=Membership.Role.ADMIN, left_at=None)
+    # Somebody whose account is disabled can't act for the team.
+    admins = Membership.objects.filter(
+        team=leaving.team_id, role=Membership.Role.ADMIN, left_at=None, user__is_active=True
+    )
     if leaving.role == Membership.Role.ADMIN and not admins.exclude(pk=leaving.pk).exists():
         raise LastAdmin
