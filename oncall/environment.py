@@ -75,7 +75,7 @@ def url(name: str, schemes: Sequence[str], default: str | None = None) -> str:
 
 def secret_file(path: Path, make: Callable[[], str]) -> str:
     """Return the secret kept in the file; make it, readable by its owner only, when there is none yet."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(make())

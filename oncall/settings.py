@@ -114,7 +114,8 @@ if DATABASE_URL:
     _database["CONN_MAX_AGE"] = 60
     _database["CONN_HEALTH_CHECKS"] = True
 elif LOCAL:
-    DATA_DIR.mkdir(parents=True, exist_ok=True)
+    # The owner's alone: bodies as they were received are in it.
+    DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
     _database = {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": DATA_DIR / "oncall.sqlite3",

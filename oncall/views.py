@@ -24,7 +24,9 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 def server_error(request: HttpRequest) -> HttpResponse:
     """Return 500 with a reference that also stands in the log. Asks neither the database nor the session."""
     reference = secrets.token_hex(4)
-    logger.error("Reference %s: %s %s failed", reference, request.method, request.path)
+    # The pattern of the address, not the address: that may hold an invitation's secret, or a line break.
+    match = request.resolver_match
+    logger.error("Reference %s: %s %s failed", reference, request.method, match.route if match else "an address")
     return HttpResponse(loader.get_template("500.html").render({"reference": reference}), status=500)
 
 

@@ -22,6 +22,8 @@ from incidents.reading.text import cut
 from oncall.clients.llm import Message, ToolCall
 
 # In a report's prompt each memory gets less room until everything fits.
+# What a model sees of a long answer; the whole of it counts where memories are compared.
+ANSWER_CHARACTERS = 1000
 MEMORY_ROOMS = (MEMORY_TOKENS, 180, 120)
 SHRUNK = "an earlier result, shown whole again before the answer"
 NO_ANSWER = "The engineer went on without an answer."
@@ -223,7 +225,7 @@ def _answer(call_id: str, questions: Sequence[Question]) -> dict[str, Any]:
         return {"answer": None, "note": NO_ANSWER}
     if not question.answer:
         return {"question": question.text, "answer": None, "note": NO_ANSWER}
-    return {"question": question.text, "answer": question.answer}
+    return {"question": question.text, "answer": cut(question.answer, ANSWER_CHARACTERS)}
 
 
 def tokens_of(parts: Iterable[Part]) -> int:

@@ -282,6 +282,7 @@ def remove_claims(report: Report, said_by_alert: str) -> tuple[Report, list[Warn
             "root_cause": tidy(report.root_cause),
             "ruled_out": [tidy(text) for text in report.ruled_out],
             "long_term_fixes": [tidy(text) for text in report.long_term_fixes],
+            "clarifying_questions": [tidy(text) for text in report.clarifying_questions],
             "immediate_actions": tuple(
                 action.model_copy(update={"text": tidy(action.text)}) for action in report.immediate_actions
             ),

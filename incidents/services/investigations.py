@@ -23,7 +23,7 @@ from teams.models import Project, User
 from teams.permissions import Permission
 
 TASK = "incidents.run_diagnosis"
-ANSWER_CHARACTERS = 1000
+ANSWER_CHARACTERS = 4000
 
 
 class NotWaiting(incidents.Conflict):
@@ -102,13 +102,15 @@ def answer(*, investigation: Investigation, answers: Mapping[UUID | str, str], b
 
     Raises:
         NotWaiting: somebody else ended the wait before.
-        Conflict: no answer says anything, or none belongs to a question of this investigation.
+        Conflict: no answer says anything, none belongs to a question of this investigation, or one is too long.
         Http404, PermissionDenied: the person may not work the project's incidents.
     """
     access.require(by, Permission.INCIDENT_WORK, investigation)
     asked = {str(key) for key in investigation.questions.values_list("public_id", flat=True)}
     written = {str(key): _tidy(text) for key, text in answers.items()}
     given = {key: text for key, text in written.items() if text and key in asked}
+    if any(len(text) > ANSWER_CHARACTERS for text in given.values()):
+        raise incidents.Conflict(f"An answer may have {ANSWER_CHARACTERS:,} characters. Add logs to the alert instead.")
     if not given:
         raise incidents.Conflict("Write an answer to at least one question, or go on without answers.")
     if _may_be_taken_up(investigation):
@@ -160,7 +162,7 @@ def what_was_sent(step: Step) -> conversation.Sent:
 
 
 def _tidy(text: str) -> str:
-    return redact(clean(text)).strip()[:ANSWER_CHARACTERS]
+    return redact(clean(text)).strip()
 
 
 def _may_be_taken_up(investigation: Investigation) -> bool:

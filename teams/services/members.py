@@ -4,7 +4,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from teams import access, audit
-from teams.models import Membership, Team, User
+from teams.models import Invitation, Membership, Team, User
 
 
 class LastAdmin(Exception):
@@ -68,6 +68,11 @@ def remove_member(*, team: Team, user: User, by: User | None) -> None:
     membership.save(update_fields=["left_at"])
     access.forget_roles(user)
     audit.record("member.remove", by=by, on=user, team=team, before={"role": membership.role})
+    # What they invited ends with them: else somebody removed could come back by a link of their own.
+    for invitation in Invitation.objects.filter(team=team, invited_by=user, accepted_at=None, revoked_at=None):
+        invitation.revoked_at = membership.left_at
+        invitation.save(update_fields=["revoked_at"])
+        audit.record("invitation.revoke", by=by, on=invitation, team=team)
 
 
 def _locked_membership(team: Team, user: User) -> Membership:

@@ -6,6 +6,7 @@ import pytest
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.db import DatabaseError
 from django.test import RequestFactory
+from django.urls import resolve
 
 from oncall import views
 
@@ -13,11 +14,14 @@ from oncall import views
 def test_server_error_gives_the_reference_that_stands_in_the_log(
     rf: RequestFactory, caplog: pytest.LogCaptureFixture
 ) -> None:
-    response = views.server_error(rf.get("/incidents/"))
+    request = rf.get("/invitations/a-secret%0aERROR%20forged/")
+    request.resolver_match = resolve("/invitations/a-secret/")
+    response = views.server_error(request)
     assert response.status_code == 500
     assert "This did not work. Nothing was lost." in response.content.decode()
     (reference,) = re.findall(r"reference <code>(\w+)</code>", response.content.decode())
-    assert f"Reference {reference}: GET /incidents/ failed" in caplog.text
+    assert f"Reference {reference}: GET invitations/<str:secret>/ failed" in caplog.text
+    assert "a-secret" not in caplog.text
 
 
 @pytest.mark.parametrize(

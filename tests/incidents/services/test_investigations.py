@@ -247,6 +247,16 @@ def test_one_act_ends_the_wait_and_the_others_are_told(world: World, vague: Inci
     assert vague.events.filter(kind="answered").count() == 1
 
 
+def test_an_answer_that_is_too_long_is_refused_and_not_cut(world: World, vague: Incident) -> None:
+    investigation = work(investigations.start(incident=vague, by=world.responder))
+
+    with pytest.raises(Conflict, match="4,000 characters"):
+        investigations.answer(
+            investigation=investigation, answers=answers_to(investigation, "x" * 4001), by=world.responder
+        )
+    assert not investigation.questions.exclude(answer="").exists()
+
+
 @pytest.mark.parametrize("forged", [False, True], ids=["blank", "of another investigation"])
 def test_an_answer_that_says_nothing_is_refused(world: World, vague: Incident, forged: bool) -> None:
     investigation = work(investigations.start(incident=vague, by=world.responder))

@@ -273,3 +273,17 @@ def test_update_profile_does_not_make_an_admin(world: World) -> None:
     for change in ({"is_platform_admin": True}, {"email": "other@example.org"}):
         with pytest.raises(ValueError, match="Nobody changes this"):
             services.update_profile(user=world.viewer, **change)
+
+
+def test_what_a_removed_member_invited_ends_with_them(world: World) -> None:
+    second = factories.make_member(team=world.team, role="admin")
+    _, secret = services.invite(team=world.team, email="friend@example.org", role="admin", by=second)
+    others, _ = services.invite(team=world.team, email="wanted@example.org", role="viewer", by=world.admin)
+
+    services.remove_member(team=world.team, user=second, by=world.admin)
+
+    with pytest.raises(services.InvitationProblem, match="taken back"):
+        services.find_invitation(secret)
+    others.refresh_from_db()
+    assert others.revoked_at is None
+    assert acts(world.team)[-2:] == ["member.remove", "invitation.revoke"]
