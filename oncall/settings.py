@@ -31,6 +31,7 @@ SECRET_KEY = (
 ALLOWED_HOSTS = env.words("ONCALL_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]" if LOCAL else "")
 if not ALLOWED_HOSTS:
     raise ImproperlyConfigured("ONCALL_ALLOWED_HOSTS is not set. See docs/settings.md.")
+CSRF_FAILURE_VIEW = "oncall.kept_forms.csrf_failure"
 CSRF_TRUSTED_ORIGINS = env.words("ONCALL_CSRF_TRUSTED_ORIGINS")
 TRUSTED_PROXY_COUNT = env.number("ONCALL_TRUSTED_PROXY_COUNT", 0, high=10)
 HTTPS = env.flag("ONCALL_HTTPS", not LOCAL)
@@ -81,7 +82,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "oncall.kept_forms.SignInFirst",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",

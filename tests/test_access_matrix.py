@@ -34,6 +34,8 @@ MEMORY, MANAGE_MEMORY = Permission.MEMORY_VIEW, Permission.MEMORY_MANAGE
 TEAM, MANAGE_TEAM, MANAGE_PROJECT = Permission.TEAM_VIEW, Permission.TEAM_MANAGE, Permission.PROJECT_MANAGE
 
 LOGIN = "to the sign-in page"
+# A form that somebody signed out sent comes back to them with what they wrote.
+GIVEN_BACK = 403
 SCOPES = tuple(ApiKey.Scope.values)
 KEYS = tuple(f"key with {scope}" for scope in SCOPES)
 MEMBERS = tuple(Membership.Role.values)
@@ -213,7 +215,8 @@ class Row:
 
 def page(name: str, method: str, needs: Permission, allowed: int, **data: Any) -> Row:
     """A page of a team or project. A key opens no page: it counts as nobody."""
-    expected: dict[str, int | str] = dict.fromkeys((*NOBODY, *KEYS, "key of another project"), LOGIN)
+    signed_out = GIVEN_BACK if method == "POST" and data else LOGIN
+    expected: dict[str, int | str] = dict.fromkeys((*NOBODY, *KEYS, "key of another project"), signed_out)
     expected |= dict.fromkeys(STRANGERS, 404)
     expected |= {role: allowed if needs in ROLE_PERMISSIONS[role] else 403 for role in MEMBERS}
     return Row(name, method, expected, data.pop("data", data))
@@ -221,7 +224,7 @@ def page(name: str, method: str, needs: Permission, allowed: int, **data: Any) -
 
 def own_page(name: str, method: str, allowed: int, data: Any = None, **some: int) -> Row:
     """A page that everybody has who is signed in; ``some`` names roles that get another answer."""
-    expected: dict[str, int | str] = dict.fromkeys(KINDS, LOGIN)
+    expected: dict[str, int | str] = dict.fromkeys(KINDS, GIVEN_BACK if method == "POST" and data else LOGIN)
     expected |= dict.fromkeys((*STRANGERS, *MEMBERS), allowed) | {kind.replace("_", " "): s for kind, s in some.items()}
     return Row(name, method, expected, data or {})
 
@@ -472,7 +475,7 @@ def test_unknown_api_address_answers_as_the_api_does(stage: Stage, path: str) ->
 
 
 def test_sessions_and_deny_by_default_are_on() -> None:
-    middleware = "django.contrib.auth.middleware.LoginRequiredMiddleware"
+    middleware = "oncall.kept_forms.SignInFirst"
 
     assert middleware in django_settings.MIDDLEWARE
     assert django_settings.REST_FRAMEWORK["DEFAULT_PERMISSION_CLASSES"] == [
