@@ -160,6 +160,12 @@ SEVERITIES = {
 }  # fmt: skip
 
 
+# "search-api prod critical", "[CRITICAL] disk full": at an end of the first line it is the sender's word, in the middle
+# it is prose.
+_SEVERITY_WORD = r"(?:critical|warning|emergency|major|minor)"
+_SEVERITY_ALONE = re.compile(rf"^[\W_]{{0,4}}{_SEVERITY_WORD}\b|(?<![\w-]){_SEVERITY_WORD}[\W_]{{0,4}}$", re.I)
+
+
 def _pairs(lines: list[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for line in lines:
@@ -205,8 +211,8 @@ def _severity(labels: Mapping[str, str], written: Mapping[str, str], text: str) 
     given = _first(labels, written, _SEVERITY_KEYS)
     if given and given.casefold() in SEVERITIES:
         return SEVERITIES[given.casefold()]
-    match = re.search(r"\b(SEV-?[1-4]|P[0-5])\b", text)
-    return SEVERITIES.get(match.group(1).casefold()) if match else None
+    match = re.search(r"\b(SEV-?[1-4]|P[0-5])\b", text) or _SEVERITY_ALONE.search(text.lstrip().split("\n", 1)[0])
+    return SEVERITIES.get(re.sub(r"[\W_]", "", match.group()).casefold()) if match else None
 
 
 # --- Errors -----------------------------------------------------------------------------------------------------------

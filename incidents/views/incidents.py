@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
+from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -45,7 +46,7 @@ def incident_new(request: PersonRequest) -> HttpResponse:
     example = EXAMPLES.get(request.GET.get("example", ""))
     initial = {
         "text": example.text if example else "",
-        "project": example.project if example else request.GET.get("project"),
+        "project": example.project if example else request.GET.get("project") or _busiest(projects),
     }
     form = NewAlertForm(request.POST or None, projects=projects, initial=initial)
     if request.method == "POST" and form.is_valid():
@@ -81,6 +82,12 @@ def incident_new(request: PersonRequest) -> HttpResponse:
         },
         status=400 if form.errors else 200,
     )
+
+
+def _busiest(projects: QuerySet[Project]) -> str | None:
+    """Return the key of the project to which an alert came last: more likely meant than the first by name."""
+    newest = Incident.objects.filter(project__in=projects).order_by("-last_alert_at").select_related("project").first()
+    return newest.project.key if newest else None
 
 
 def get_incident(request: PersonRequest, key: str, number: int, permission: Permission) -> Incident:

@@ -91,3 +91,17 @@ def test_read_facts_is_bounded_on_hostile_text(text: str) -> None:
     read_facts(text, services=SERVICES)
 
     assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize(
+    ("line", "severity"),
+    [
+        ("search-api prod-eu critical", "critical"),
+        ("[CRITICAL] disk full on db-3", "critical"),
+        ("Warning: certificate of search-api expires", "medium"),
+        ("the critical path of checkout is slow", None),
+        ("SEV-2 checkout is slow", "high"),
+    ],
+)
+def test_a_severity_at_an_end_of_the_first_line_is_the_senders(line: str, severity: str | None) -> None:
+    assert read_facts(f"{line}\nconnection refused", services=SERVICES).severity == severity
