@@ -13,6 +13,7 @@ from incidents.investigation.judging import Answer
 from incidents.investigation.questions import Ask
 from incidents.investigation.supplied import Supplied, load
 from incidents.models import Question, Step
+from incidents.reading.queries import recall_queries
 from oncall.clients.llm import ChatModel, LLMError, Reply, ToolCallRejected
 
 # The names of steps that are no tools.
@@ -154,7 +155,7 @@ class Run:
 
     def queries(self) -> list[str]:
         """Return the queries that every recall makes."""
-        return tools.standard_queries(self.case, self.answers())
+        return recall_queries(self.case.alert_text, self.case.facts, self.answers())
 
     def supplied(self) -> dict[str, Supplied]:
         """Return the memories that this run was given, as far as the project may still read them."""

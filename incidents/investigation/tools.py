@@ -122,22 +122,6 @@ def call_key(name: str, arguments: dict[str, Any]) -> str:
     return f"{name} {json.dumps(words, sort_keys=True)}"
 
 
-def standard_queries(case: Case, answers: str = "") -> list[str]:
-    """Return the two queries of every recall: the alert's words and its error signature, and the engineer's answers."""
-    facts = case.facts
-    words = " ".join(dict.fromkeys((facts.title, *facts.symptoms))) or case.alert_text
-    signature = " ".join(facts.error_signatures)
-    if not signature:
-        named = (facts.service or "", *facts.technologies, *(metric.name for metric in facts.metrics))
-        signature = " ".join(part for part in named if part) or " ".join(case.alert_text.split())
-    return _different(words, signature, answers)
-
-
-def _different(*queries: str) -> list[str]:
-    tidy = (" ".join(clean(query).split())[:QUERY_CHARACTERS] for query in queries)
-    return list(dict.fromkeys(query for query in tidy if query))
-
-
 class Toolbox:
     """Runs the tools of one case, and saves each as a step."""
 

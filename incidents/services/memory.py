@@ -10,6 +10,7 @@ from incidents.memory import records, sync
 from incidents.memory.recall import BoundRecall, Recalled
 from incidents.models import MemoryRecord
 from incidents.reading.facts import read_facts
+from incidents.reading.queries import recall_queries
 from incidents.reading.redaction import redact
 from incidents.services import incidents, timeline
 from oncall.clients.memory import get_memory
@@ -47,7 +48,7 @@ def recall(*, project: Project, text: str) -> Answer:
     text = redact(text)
     facts = read_facts(text, services=incidents.known_services(project))
     bound = BoundRecall(project=project, memory=get_memory(), alert_text=text, facts=facts, exclude_incident=None)
-    queries = [text, *facts.error_signatures[:1]]
+    queries = recall_queries(text, facts)
     return Answer(
         own=bound.own(queries),
         failed_attempts=bound.failed_attempts(queries),
