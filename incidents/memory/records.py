@@ -113,6 +113,17 @@ def rating(feedback: Feedback, sighting: Sighting) -> Parts:
     )
 
 
+def written(*, title: str, symptom: str, cause: str, fix: str, service: str = "") -> Parts:
+    """Return the memory of an incident that was written down elsewhere, such as a runbook's or an old report's."""
+    return _parts(
+        Sighting(title=title, text=symptom, service=service),
+        title=title,
+        cause=cause,
+        fix=fix,
+        lines=[f"Root cause: {cause}" if cause else "", f"What fixed it: {fix}" if fix else ""],
+    )
+
+
 def _parts(sighting: Sighting, *, title: str, cause: str, fix: str, lines: Iterable[str]) -> Parts:
     symptom = cut(sighting.text.strip(), SYMPTOM_CHARACTERS)
     seen = [] if sighting.title in symptom else [sighting.title]
@@ -202,6 +213,21 @@ def remember(
         kind=kind,
         incident=incident,
         occurred_at=occurred_at,
+        created_by=by,
+        queued_at=timezone.now(),
+    )
+    _add_revision(record, 1, parts, by)
+    return record
+
+
+def add(*, bank: Bank, kind: Kind, parts: Parts, by: User) -> MemoryRecord:
+    """Write a record that belongs to no incident of ours. The same words in the same bank are one document."""
+    namespace = uuid.uuid5(uuid.NAMESPACE_OID, bank.bank_id)
+    record = MemoryRecord.objects.create(
+        bank=bank,
+        document_id=uuid.uuid5(namespace, json.dumps([kind.value, parts.content_hash])),
+        kind=kind,
+        occurred_at=timezone.now(),
         created_by=by,
         queued_at=timezone.now(),
     )
