@@ -1,6 +1,6 @@
 """The inbox: incidents by tab, facet and words. Every view has an address."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -26,6 +26,7 @@ from teams.requests import PersonRequest
 PAGE_SIZE = AT_MOST
 # More than this many new ones are "100+": the count only says whether to look.
 NEWS_AT_MOST = 100
+OLDEST_PAGE = timedelta(days=30)
 
 
 @never_cache
@@ -78,8 +79,8 @@ def incident_list(request: PersonRequest) -> HttpResponse:
 def incident_news(request: PersonRequest) -> HttpResponse:
     """Answer 204 while nothing new is in the view, else the bar that says how many came since it was shown."""
     address = InboxAddress(request.GET, request.user)
-    since = parse_datetime(address.value("since")) if address.value("since") else None
-    if since is None or timezone.is_naive(since):
+    since = _since(address.value("since"))
+    if since is None:
         return HttpResponse(status=204)
     new = address.shown().filter(created_at__gt=since)[:NEWS_AT_MOST].count()
     if str(new) == (address.value("seen") or "0"):
@@ -91,6 +92,17 @@ def incident_news(request: PersonRequest) -> HttpResponse:
         "show_href": _without_news(address),
     }
     return render(request, "incidents/_news.html", context)
+
+
+def _since(text: str) -> datetime | None:
+    """Return the moment that a page was shown at; None for what cannot be one."""
+    try:
+        since = parse_datetime(text)
+    except ValueError:
+        return None
+    if since is None or timezone.is_naive(since) or abs(timezone.now() - since) > OLDEST_PAGE:
+        return None
+    return since
 
 
 def _news_href(address: InboxAddress, since: datetime, seen: int = 0) -> str:
