@@ -21,7 +21,7 @@ GONE = (MemoryRecord.State.FORGETTING, MemoryRecord.State.FORGOTTEN, MemoryRecor
 class Row:
     """``line`` is what is thought of it, ``fix`` how often the cited fix worked; a narrow row cuts the first only.
 
-    ``chip`` is a vocabulary, a stored value and its word. ``may_work`` is whether bulk acts can name it.
+    ``chip`` is a vocabulary, a stored value and its word. ``may_work`` is whether the person may change it.
     """
 
     incident: Incident
@@ -29,6 +29,11 @@ class Row:
     fix: str
     chip: tuple[str, str, str] | None
     may_work: bool
+
+    @property
+    def may_tick(self) -> bool:
+        """Whether an act on several can name it; nothing that is done to several is left to do once it is resolved."""
+        return self.may_work and self.incident.status != Incident.Status.RESOLVED
 
     @property
     def at(self) -> datetime:

@@ -171,6 +171,16 @@ def test_the_list_offers_a_box_only_where_one_may_work(world: World, signed_in: 
     assert 'name="acknowledge"' not in viewers
 
 
+def test_a_resolved_one_has_no_box(world: World, client: Client) -> None:
+    incidents.close(incident=make(world), reason="recovered", duplicate_of=None, by=world.admin)
+    active = make(world, "bravo")
+
+    assert re.findall(r'name="nr" value="([^"]+)"', client.get("/incidents/?tab=all").content.decode()) == [active.ref]
+    resolved = client.get("/incidents/?tab=resolved").content.decode()
+    assert 'name="acknowledge"' not in resolved
+    assert "needs the responder role" not in resolved
+
+
 # --- Undo -------------------------------------------------------------------------------------------------------------
 def test_undo_gives_each_back_to_whoever_had_it(world: World, client: Client) -> None:
     nobodys, anothers = make(world), make(world, "bravo")
