@@ -47,8 +47,8 @@ def incident_list(request: PersonRequest) -> HttpResponse:
     paginator.count = count  # counted already, with the facets
     page = paginator.get_page(request.GET.get("page"))
     shown_rows = rows(list(page.object_list), request.user)
-    steps = _first_steps(request.user)
     counts = {tab.key: tab.count for tab in shown_tabs}
+    steps = _first_steps(request.user) if counts["all"] else []
     return render(
         request,
         "incidents/incident_list.html",
@@ -157,8 +157,12 @@ def _empty(address: InboxAddress, counts: dict[str, int]) -> dict[str, Any]:
 
 
 def _first_steps(user: User) -> list[dict[str, Any]]:
-    """Return the strip of three steps for who has not done or dismissed them."""
+    """Return the strip of three steps for who may do them, and has not done or dismissed them."""
     if user.first_steps_dismissed_at or not settings.LOCAL:
+        return []
+    if not any(
+        Permission.INCIDENT_WORK in access.permissions_for(user, each.team) for each in access.memberships(user)
+    ):
         return []
     # What the example data says they did was before they joined.
     pasted = Delivery.objects.filter(received_by=user, received_at__gt=user.joined_at).exists()

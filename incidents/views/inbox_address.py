@@ -26,6 +26,7 @@ SORTS = {
     "new": "Newest",
     "alerts": "Most alerts",
 }
+LONGEST_SEARCH = 200
 # Who looks at what is going on wants the worst first; who looks back wants the latest first.
 _WORST_FIRST = ("active", "mine")
 # "Needs more information" as the screen says it, where a chip or a filter has no room.
@@ -97,8 +98,8 @@ class InboxAddress:
 
     @cached_property
     def words(self) -> str:
-        """What is searched for."""
-        return self.value("q")
+        """What is searched for. SQLite refuses a pattern that is far longer."""
+        return self.value("q")[:LONGEST_SEARCH]
 
     @cached_property
     def sort(self) -> str:

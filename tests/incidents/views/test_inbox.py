@@ -348,3 +348,23 @@ def test_news_since_no_moment_are_none(world: World, client: Client, since: str)
     make(world)
 
     assert client.get(f"/incidents/news/?since={since}").status_code == 204
+
+
+# --- First steps ------------------------------------------------------------------------------------------------------
+def test_three_steps_are_shown_to_who_can_do_them(
+    world: World, client: Client, signed_in: SignIn, settings: Any
+) -> None:
+    settings.LOCAL = True
+    assert "Three steps" not in page(client)  # nothing to look at yet
+    make(world)
+
+    assert "2 of 3 done" in page(client)
+    assert "Three steps" not in page(signed_in(world.viewer))
+    client.post("/incidents/first-steps/dismiss/")
+    assert "Three steps" not in page(client)
+
+
+def test_words_without_end_are_cut(world: World, client: Client) -> None:
+    make(world)
+
+    assert titles(page(client, f"?q={'x' * 60_000}")) == []
