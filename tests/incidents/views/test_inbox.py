@@ -301,7 +301,7 @@ def test_empty_because_the_filters_leave_nothing(world: World, client: Client) -
     shown = page(client, "?q=bravo")
 
     assert "No active incident matches these filters." in words(shown)
-    assert "1 incident stands here without them, and 1 resolved one mentions “bravo”." in words(shown)
+    assert "1 incident is active without them, and 1 resolved one mentions “bravo”." in words(shown)
     assert titles(page(client, "?tab=resolved&q=bravo")) == ["bravo"]
 
 
