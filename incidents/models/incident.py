@@ -65,10 +65,6 @@ class IncidentQuerySet(models.QuerySet["Incident"]):
             asked |= Q(project__key=name[1].upper(), number=int(name[2]))
         return found.filter(asked)
 
-    def to_write_down(self) -> Self:
-        """Return incidents that were resolved with a promise to write the fix down later."""
-        return self.filter(status=Incident.Status.RESOLVED, write_down_later=True)
-
 
 class Incident(models.Model):
     """Opened by an alert or a person, numbered per project, resolved by a person."""
