@@ -2,12 +2,15 @@
 
 from django.urls import path
 
-from incidents.views import acts, attempts, inbox, incidents, investigations, memory
+from incidents.views import acts, attempts, bulk, find, help, inbox, incidents, investigations, memory
 
 _INCIDENT = "incidents/<str:key>-<int:number>/"
 
 urlpatterns = [
     path("incidents/", inbox.incident_list, name="incident_list"),
+    path("incidents/news/", inbox.incident_news, name="incident_news"),
+    path("incidents/bulk/", bulk.incident_bulk, name="incident_bulk"),
+    path("incidents/bulk/undo/", bulk.incident_bulk_undo, name="incident_bulk_undo"),
     path("incidents/first-steps/dismiss/", inbox.first_steps_dismiss, name="first_steps_dismiss"),
     path("incidents/new/", incidents.incident_new, name="incident_new"),
     path(_INCIDENT, incidents.incident_detail, name="incident_detail"),
@@ -29,6 +32,9 @@ urlpatterns = [
     path(_INCIDENT + "answer/", investigations.investigation_answer, name="investigation_answer"),
     path(_INCIDENT + "cancel/", investigations.investigation_cancel, name="investigation_cancel"),
     path(_INCIDENT + "sent/<uuid:step>/", investigations.step_sent, name="step_sent"),
+    path("find/", find.find, name="find"),
+    path("find/results/", find.find_results, name="find_results"),
+    path("help/", help.help_page, name="help"),
     path("memory/", memory.memory_list, name="memory_list"),
     path("memory/<uuid:record>/", memory.memory_detail, name="memory_detail"),
     path("memory/<uuid:record>/forget/", memory.memory_forget, name="memory_forget"),

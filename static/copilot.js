@@ -52,7 +52,7 @@
   });
 
   // --- Live regions: this only says when to ask --------------------------------------------------------------------
-  // <div id="live" data-live="/path?seen=VERSION" data-live-state="running|waiting|done">. The answer is 204, or the
+  // <div id="live" data-live="/path?seen=VERSION" data-live-state="running|waiting|watching|done">. The answer is 204, or the
   // same element anew with its new version. Back-off from the first to the last delay, in milliseconds.
   const FIRST = { running: 500, waiting: 2000 };
   const LAST = 10000;
@@ -200,12 +200,17 @@
 
   // --- Toasts ------------------------------------------------------------------------------------------------------
   const TOAST_MS = 6000;
+  // One with a button stays long enough to be reached by keys.
+  const UNDO_MS = 20000;
 
   function fade(toast) {
-    window.setTimeout(() => {
-      if (toast.matches(":hover, :focus-within")) fade(toast);
-      else toast.remove();
-    }, TOAST_MS);
+    window.setTimeout(
+      () => {
+        if (toast.matches(":hover, :focus-within")) fade(toast);
+        else toast.remove();
+      },
+      toast.querySelector("form") ? UNDO_MS : TOAST_MS,
+    );
   }
 
   // --- Forms: one press sends once ---------------------------------------------------------------------------------
@@ -250,8 +255,13 @@
   }
 
   // --- Keys --------------------------------------------------------------------------------------------------------
-  // A control says its single key in aria-keyshortcuts: a field is focused, everything else is pressed.
+  // A control says its single key in aria-keyshortcuts: a field is focused, everything else is pressed. A link that may
+  // stand in a closed menu says its keys in data-keys: "?", or "g i" for two in a row. Before that, other scripts hear
+  // of the key by the event oc:key.
   const FIELDS = "input, textarea, select, [contenteditable]";
+  const FIRST_OF_TWO = "g";
+  const BOTH_WITHIN_MS = 1500;
+  let firstAt = -BOTH_WITHIN_MS;
 
   document.addEventListener("keydown", (event) => {
     if (event.isComposing) return;
@@ -262,12 +272,25 @@
   });
 
   function mayPress(event, field) {
-    const plain = !event.ctrlKey && !event.metaKey && !event.altKey && !event.repeat && event.key.length === 1;
+    const modified = event.ctrlKey || event.metaKey || event.altKey || event.getModifierState("AltGraph");
+    const plain = !modified && !event.repeat && event.key.length === 1;
     const busy = field || openMenus().length || document.querySelector("dialog[open]");
     return plain && !busy && document.body.dataset.shortcuts !== "off";
   }
 
   function press(event) {
+    const isSecond = event.timeStamp - firstAt < BOTH_WITHIN_MS;
+    firstAt = event.key === FIRST_OF_TWO && !isSecond ? event.timeStamp : -BOTH_WITHIN_MS;
+    const keys = isSecond ? `${FIRST_OF_TWO} ${event.key}` : event.key;
+    const link = find("[data-keys]").find((each) => each.dataset.keys === keys);
+    if (link) {
+      event.preventDefault();
+      link.click();
+    } else if (!isSecond) pressControl(event);
+  }
+
+  function pressControl(event) {
+    document.dispatchEvent(new CustomEvent("oc:key", { detail: event.key }));
     const control = find("[aria-keyshortcuts]").find(
       (each) => each.getAttribute("aria-keyshortcuts").split(" ").includes(event.key) && each.checkVisibility(),
     );
@@ -284,6 +307,8 @@
     button.setAttribute("aria-label", "Change to the light theme");
     const symbol = button.querySelector("use");
     symbol.setAttribute("href", symbol.getAttribute("href").replace(/#.*/, "#i-sun"));
+    const word = button.querySelector("[data-theme-word]");
+    if (word) word.textContent = "Light theme";
   }
 
   // --- Start: this file is deferred, so the page is there -----------------------------------------------------------

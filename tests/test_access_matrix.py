@@ -291,6 +291,10 @@ ROWS = [
     page("key_revoke", "POST", MANAGE_PROJECT, 302),
     # Incidents
     own_page("incident_list", "GET", 200),
+    own_page("incident_news", "GET", 204),
+    # A list of one's own: an incident that is not visible is as if it did not exist, and the rest is done.
+    own_page("incident_bulk", "POST", 302, {"nr": "SEARCH-1", "acknowledge": "1"}, viewer=403),
+    own_page("incident_bulk_undo", "POST", 302, {"undo": "forged"}),
     own_page("first_steps_dismiss", "POST", 302),
     own_page("incident_new", "GET", 200),
     # A project in which one may not work is none of the form's choices.
@@ -318,6 +322,10 @@ ROWS = [
     page("investigation_answer", "POST", WORK, 302, data=about_the_run(go_on="1")),
     page("investigation_cancel", "POST", WORK, 302),
     page("step_sent", "GET", VIEW, 200),
+    # Find and help
+    own_page("find", "GET", 200),
+    own_page("find_results", "GET", 200),
+    own_page("help", "GET", 200),
     # Memory
     own_page("memory_list", "GET", 200),
     page("memory_detail", "GET", MEMORY, 200),

@@ -1,5 +1,6 @@
 """What the team works on."""
 
+import re
 import uuid
 from typing import Self
 
@@ -9,6 +10,9 @@ from django.db.models import Q
 from django.urls import reverse
 
 from teams.models import Project, User
+
+# An incident's name, as people type it.
+_REF = re.compile(r"([A-Za-z][A-Za-z0-9]{1,9})-([0-9]{1,9})", re.ASCII)
 
 
 class Severity(models.TextChoices):
@@ -45,22 +49,21 @@ class IncidentQuerySet(models.QuerySet["Incident"]):
         return self.exclude(status=Incident.Status.RESOLVED)
 
     def search(self, query: str) -> Self:
-        """Return incidents whose titles, alerts, notes or fixes hold every word of the query.
+        """Return incidents whose titles, alerts, notes or fixes hold every word of the query, or whose number it is.
 
         PostgreSQL uses its full text search; elsewhere, where an install is small, the words are looked for one by one.
         """
-        query = query.replace("\x00", " ")
+        query = query.replace("\x00", " ").strip()
+        found, asked = self, Q()
         if connections[self.db].vendor == "postgresql":
-            vector, words = SearchVector("search_text", config="simple"), SearchQuery(query, config="simple")
-            return self.annotate(searched=vector).filter(searched=words)
-        found = self
-        for word in query.split()[:12]:
-            found = found.filter(search_text__icontains=word)
-        return found
-
-    def to_write_down(self) -> Self:
-        """Return incidents that were resolved with a promise to write the fix down later."""
-        return self.filter(status=Incident.Status.RESOLVED, write_down_later=True)
+            found = self.annotate(searched=SearchVector("search_text", config="simple"))
+            asked = Q(searched=SearchQuery(query, config="simple"))
+        else:
+            for word in query.split()[:12]:
+                asked &= Q(search_text__icontains=word)
+        if name := _REF.fullmatch(query):
+            asked |= Q(project__key=name[1].upper(), number=int(name[2]))
+        return found.filter(asked)
 
 
 class Incident(models.Model):

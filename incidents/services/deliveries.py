@@ -18,9 +18,9 @@ from incidents.intake.normal import NormalAlert, Unreadable
 from incidents.models import Alert, Delivery, Incident, IncidentEvent
 from incidents.reading.facts import AlertFacts, read_facts
 from incidents.reading.redaction import redact, redact_tree
-from incidents.reading.text import clean, cut
+from incidents.reading.text import clean, cut, signature
 from incidents.services import timeline
-from incidents.services.incidents import known_services
+from incidents.services.incidents import extend_search, known_services
 from teams.models import ApiKey, Project, Service, User
 
 logger = logging.getLogger(__name__)
@@ -32,6 +32,8 @@ PATIENCE = timedelta(seconds=10)
 # After so many, what is in the body is left alone, and only its size is said.
 READ_ATTEMPTS = 3
 SWEEP_BATCH = 100
+# So many alerts of an incident are searched: what the hundredth says has been said, and a storm must stay cheap.
+SEARCHED_ALERTS = 30
 NOT_READ = "It could not be read."
 
 
@@ -318,6 +320,10 @@ def _repeat(incident: Incident, read_: _Read, at: datetime) -> None:
     Incident.objects.filter(pk=incident.pk).update(
         alert_count=F("alert_count") + 1, last_alert_at=at, version=F("version") + 1
     )
+    if incident.alert_count < SEARCHED_ALERTS:
+        said = {signature(line) for line in incident.search_text.splitlines()}
+        if new := [line for line in read_.text.splitlines() if signature(line) not in said]:
+            extend_search(incident, "\n".join(new))
     if read_.facts.severity:
         unsaid = Incident.objects.filter(pk=incident.pk, severity_by=None).exclude(status=Incident.Status.RESOLVED)
         unsaid.update(severity=read_.facts.severity)

@@ -1,70 +1,119 @@
 """The inbox: incidents by tab, facet and words. Every view has an address."""
 
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
 from django.core.paginator import Paginator
-from django.db.models import Count, Q, QuerySet
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
-from incidents.models import Delivery, Diagnosis, Incident, Investigation
-from incidents.models.investigation import MemoryWord, Pattern
+from incidents.models import Delivery, Incident
+from incidents.views.bulk import AT_MOST, CLOSE_REASONS
+from incidents.views.facets import counted_elsewhere, facets, removals, tabs
+from incidents.views.inbox_address import SORTS, InboxAddress
+from incidents.views.inbox_rows import rows
 from teams import access
-from teams.models import User
+from teams.models import Membership, User
+from teams.permissions import Permission
 from teams.requests import PersonRequest
 
-PAGE_SIZE = 50
-TABS = {
-    "active": "Active",
-    "mine": "Mine",
-    "resolved": "Resolved",
-    "all": "All",
-}
-# What the address may filter by, and the column that it means.
-FILTERS = {
-    "pattern": "latest_investigation__pattern",
-    "memory": "latest_investigation__memory_word",
-    "severity": "severity",
-    "project": "project__key",
-}
+PAGE_SIZE = AT_MOST
+# More than this many new ones are "100+": the count only says whether to look.
+NEWS_AT_MOST = 100
+OLDEST_PAGE = timedelta(days=30)
 
 
+@never_cache
 @require_GET
 def incident_list(request: PersonRequest) -> HttpResponse:
-    """Show the incidents of the person's teams: by tab, project, pattern and words. Every view has an address."""
-    visible = Incident.objects.visible_to(request.user)
-    teams = {membership.team.slug: membership.team for membership in access.memberships(request.user)}
-    team = teams.get(request.GET.get("team", ""))
-    if team:
-        visible = visible.filter(project__team=team)
-    counts = _tab_counts(visible, request.user)
-    tab = request.GET.get("tab", "active")
-    shown = _filtered(_in_tab(visible, tab, request.user), request)
-    newest_first = ("-last_alert_at", "-pk")
-    order = ("status", *newest_first) if tab == "all" else newest_first
-    ordered = shown.select_related("project", "service", "assignee", "latest_investigation").order_by(*order)
-    page = Paginator(ordered, PAGE_SIZE).get_page(request.GET.get("page"))
-    rows = list(page.object_list)
+    """Show the incidents of the person's teams, as the address says."""
+    asked_at = timezone.now()
+    address = InboxAddress(request.GET, request.user)
+    shown_facets, count = facets(address)
+    shown_tabs = tabs(address)
+    incidents = (
+        address.shown()
+        .select_related("project", "service", "assignee", "latest_investigation", "duplicate_of")
+        .defer("search_text", "duplicate_of__search_text")
+        .order_by(*address.order)
+    )
+    paginator = Paginator(incidents, PAGE_SIZE)
+    paginator.count = count  # counted already, with the facets
+    page = paginator.get_page(request.GET.get("page"))
+    shown_rows = rows(list(page.object_list), request.user)
+    counts = {tab.key: tab.count for tab in shown_tabs}
+    steps = _first_steps(request.user) if counts["all"] else []
     return render(
         request,
         "incidents/incident_list.html",
         {
-            "tabs": [(key, label, counts[key], key == tab) for key, label in TABS.items()],
-            "to_write_down": counts["to_write_down"],
-            "tab": tab,
+            "address": address,
+            "here": f"?{request.GET.urlencode()}" if request.GET else "",
+            "tabs": shown_tabs,
+            "facets": shown_facets,
+            "removals": removals(address),
             "page": page,
-            "rows": _with_memory_lines(rows),
-            "facets": _facets(visible, tab, request),
-            "query": request.GET.get("q", ""),
-            "filtered": any(request.GET.get(name) for name in ("q", *FILTERS)),
-            "first_steps": _first_steps(request.user),
-            "ever": counts["all"] > 0,
+            "rows": shown_rows,
+            "can_act": any(row.may_tick for row in shown_rows),
+            "reads_only": not any(row.may_work for row in shown_rows),
+            "close_reasons": CLOSE_REASONS,
+            "people": _people(address) if shown_rows else [],
+            "sorts": [(label, address.href(sort=key), key == address.sort) for key, label in SORTS.items()],
+            "kept": [(name, value) for name, value in request.GET.items() if name not in ("q", "page")],
+            "clear_href": address.plain_href(tab=address.tab),
+            "news_href": _news_href(address, asked_at),
+            "empty": None if shown_rows else _empty(address, counts),
+            "first_steps": steps,
+            "first_steps_done": sum(step["done"] for step in steps),
         },
     )
+
+
+@never_cache
+@require_GET
+def incident_news(request: PersonRequest) -> HttpResponse:
+    """Answer 204 while nothing new is in the view, else the bar that says how many came since it was shown."""
+    address = InboxAddress(request.GET, request.user)
+    since = _since(address.value("since"))
+    if since is None:
+        return HttpResponse(status=204)
+    new = address.shown().filter(created_at__gt=since)[:NEWS_AT_MOST].count()
+    if str(new) == (address.value("seen") or "0"):
+        return HttpResponse(status=204)
+    context = {
+        "new": new,
+        "capped": new == NEWS_AT_MOST,
+        "news_href": _news_href(address, since, seen=new),
+        "show_href": _without_news(address),
+    }
+    return render(request, "incidents/_news.html", context)
+
+
+def _since(text: str) -> datetime | None:
+    """Return the moment that a page was shown at; None for what cannot be one."""
+    try:
+        since = parse_datetime(text)
+    except ValueError:
+        return None
+    if since is None or timezone.is_naive(since) or abs(timezone.now() - since) > OLDEST_PAGE:
+        return None
+    return since
+
+
+def _news_href(address: InboxAddress, since: datetime, seen: int = 0) -> str:
+    query = address.href(since=since.isoformat(), seen=str(seen) if seen else "")
+    return f"{reverse('incident_news')}{query}"
+
+
+def _without_news(address: InboxAddress) -> str:
+    query = QueryDict(address.href(since="", seen="")[1:], mutable=True)
+    return f"{reverse('incident_list')}?{query.urlencode()}"
 
 
 @require_POST
@@ -76,110 +125,44 @@ def first_steps_dismiss(request: PersonRequest) -> HttpResponse:
     return redirect("incident_list")
 
 
-def _in_tab(incidents: Any, tab: str, user: User) -> Any:
-    if tab == "mine":
-        return incidents.active().filter(assignee=user)
-    if tab == "resolved":
-        return incidents.filter(status=Incident.Status.RESOLVED)
-    if tab == "to_write_down":
-        return incidents.to_write_down()
-    if tab == "all":
-        return incidents
-    return incidents.active()
+def _people(address: InboxAddress) -> list[User]:
+    """Return to whom a chosen team's incidents can be handed over, but oneself. One query, or none."""
+    team = address.team
+    if team is None or Permission.INCIDENT_WORK not in access.permissions_for(address.user, team):
+        return []
+    members = Membership.objects.filter(team=team, left_at=None, user__is_active=True).exclude(user=address.user)
+    members = members.exclude(role=Membership.Role.VIEWER).select_related("user").order_by("user__name")
+    return [member.user for member in members]
 
 
-def _tab_counts(incidents: QuerySet[Incident], user: User) -> dict[str, int]:
-    active = ~Q(status=Incident.Status.RESOLVED)
-    return incidents.aggregate(
-        active=Count("pk", filter=active),
-        mine=Count("pk", filter=active & Q(assignee=user)),
-        resolved=Count("pk", filter=~active),
-        all=Count("pk"),
-        to_write_down=Count("pk", filter=~active & Q(write_down_later=True)),
-    )
-
-
-def _filtered(incidents: Any, request: PersonRequest, *, but: str = "") -> Any:
-    for name, column in FILTERS.items():
-        value = request.GET.get(name, "").replace("\x00", "")
-        if value and name != but:
-            incidents = incidents.filter(**{column: value})
-    query = request.GET.get("q", "").replace("\x00", "").strip()
-    return incidents.search(query) if query else incidents
-
-
-def _facets(incidents: Any, tab: str, request: PersonRequest) -> list[dict[str, Any]]:
-    """Return each facet with its values, what choosing one would show, and the address that chooses or removes it."""
-    titles: list[tuple[str, str, Any]] = [
-        ("pattern", "Memory said", Pattern.choices),
-        ("memory", "", [(MemoryWord.UNAVAILABLE, "Memory unavailable")]),
-        ("severity", "Severity", Incident.Severity.choices),
-        ("project", "Project", None),
-    ]
-    in_tab = _in_tab(incidents, tab, request.user)
-    facets = []
-    for name, title, choices in titles:
-        column = FILTERS[name]
-        rows = _filtered(in_tab, request, but=name).order_by().values(column).annotate(count=Count("pk"))
-        counts = {row[column]: row["count"] for row in rows}
-        values = choices or [(key, key) for key in sorted(key for key in counts if key)]
-        links = [
-            {
-                "value": value,
-                "label": label,
-                "count": counts.get(value, 0),
-                "set": request.GET.get(name) == value,
-                "href": _href(request, **{name: "" if request.GET.get(name) == value else value}),
-            }
-            for value, label in values
-        ]
-        facets.append({"name": name, "title": title, "links": links})
-    return facets
-
-
-def _href(request: PersonRequest, **changes: str) -> str:
-    query = request.GET.copy()
-    query.pop("page", None)
-    for name, value in changes.items():
-        query[name] = value
-        if not value:
-            del query[name]
-    return f"?{query.urlencode()}"
-
-
-def _with_memory_lines(rows: list[Incident]) -> list[tuple[Incident, str]]:
-    """Pair each incident with what its newest investigation says, in one line. One query."""
-    ids = [row.latest_investigation_id for row in rows if row.latest_investigation_id]
-    best: dict[int, Diagnosis] = {}
-    found = Diagnosis.objects.filter(investigation__in=ids, state=Diagnosis.State.FINISHED).only(
-        "investigation_id", "kind", "root_cause"
-    )
-    for diagnosis in found:
-        if diagnosis.kind == Diagnosis.Kind.WITH_MEMORY or diagnosis.investigation_id not in best:
-            best[diagnosis.investigation_id] = diagnosis
-    return [(row, _memory_line(row, best.get(row.latest_investigation_id or 0))) for row in rows]
-
-
-def _memory_line(incident: Incident, diagnosis: Diagnosis | None) -> str:
-    investigation = incident.latest_investigation
-    if investigation is None:
-        return "Not investigated yet."
-    if investigation.state == Investigation.State.WAITING:
-        return "Questions are waiting for an answer."
-    if investigation.is_active:
-        return "Being investigated."
-    if investigation.memory_word == MemoryWord.UNAVAILABLE:
-        return "Memory was unavailable. Alert-only answer."
-    if investigation.memory_word == MemoryWord.EMPTY:
-        return "No verified fix here yet."
-    if investigation.pattern == Pattern.NEW_PATTERN:
-        return "I don’t know. Nothing verified matches."
-    return diagnosis.root_cause if diagnosis else ""
+def _empty(address: InboxAddress, counts: dict[str, int]) -> dict[str, Any]:
+    """Return which of the reasons for an empty list is the true one, with what it is told with. At most two queries."""
+    if address.is_narrowed:
+        elsewhere = counted_elsewhere(address)
+        href = address.plain_href(tab="resolved", q=address.words)
+        return {"why": "filters", "without": counts[address.tab], "elsewhere": elsewhere, "elsewhere_href": href}
+    if counts["all"]:
+        last = address.visible().filter(status=Incident.Status.RESOLVED).select_related("project", "resolved_by")
+        return {
+            "why": address.tab,
+            "last": last.defer("search_text").order_by("-resolved_at").first(),
+            "href": address.plain_href(tab="resolved" if address.tab == "active" else "all"),
+        }
+    if not access.memberships(address.user):
+        return {"why": "no team"}
+    teams = [membership.team for membership in access.memberships(address.user)]
+    managed = {team.pk for team in teams if Permission.PROJECT_MANAGE in access.permissions_for(address.user, team)}
+    project = next((project for project in address.projects if project.team_id in managed), None)
+    return {"why": "no alert", "project": project}
 
 
 def _first_steps(user: User) -> list[dict[str, Any]]:
-    """Return the strip of three steps for who has not done or dismissed them."""
+    """Return the strip of three steps for who may do them, and has not done or dismissed them."""
     if user.first_steps_dismissed_at or not settings.LOCAL:
+        return []
+    if not any(
+        Permission.INCIDENT_WORK in access.permissions_for(user, each.team) for each in access.memberships(user)
+    ):
         return []
     # What the example data says they did was before they joined.
     pasted = Delivery.objects.filter(received_by=user, received_at__gt=user.joined_at).exists()

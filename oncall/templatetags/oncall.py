@@ -5,7 +5,7 @@ Whatever comes from alerts, memory or a model is hostile text: everything here e
 
 import re
 import unicodedata
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -94,10 +94,30 @@ def when(moment: datetime | None) -> SafeString:
         text = day
     else:
         text = f"{day} {local.year}"
+    return _time(local, text)
+
+
+@register.filter
+def age_or_date(moment: datetime | None) -> SafeString:
+    """Return a ``<time>`` for a narrow column: "9 min" within a week, then "12 May", of another year "Nov 2025"."""
+    if moment is None:
+        return SafeString("")
+    local, now = timezone.localtime(moment), timezone.localtime()
+    if now - local < timedelta(days=7):
+        text = age(moment)
+    elif local.year == now.year:
+        text = f"{local.day} {local:%b}"
+    else:
+        text = f"{local:%b} {local.year}"
+    return _time(local, text)
+
+
+def _time(local: datetime, text: str) -> SafeString:
+    """Return a ``<time>`` that shows the text, with the whole moment and its zone in ``title``."""
     return format_html(
         '<time datetime="{}" title="{}">{}</time>',
         local.isoformat(timespec="seconds"),
-        f"{day} {local.year}, {local:%H:%M} {_zone(local)}",
+        f"{local.day} {local:%B} {local.year}, {local:%H:%M} {_zone(local)}",
         text,
     )
 

@@ -51,6 +51,14 @@ def test_the_incident_list_costs_the_same_for_one_and_for_many(world: World, cli
     assert many <= LIMIT
 
 
+@pytest.mark.parametrize("query", ["team=discovery", "tab=resolved&severity=low&q=x", "team=discovery&q=nothing"])
+def test_every_view_of_the_list_stays_under_the_limit(world: World, client: Client, query: str) -> None:
+    for text in ("ERROR alpha failed to start", "ERROR bravo failed to start"):
+        factories.make_incident(project=world.project, by=world.responder, text=f"service=x severity=low\n{text}")
+
+    assert _queries(client, f"/incidents/?{query}") <= LIMIT
+
+
 def test_the_incident_page_costs_the_same_for_little_and_for_much(world: World, client: Client) -> None:
     incident = factories.make_incident(project=world.project, by=world.responder)
     _investigate(incident, world.responder)

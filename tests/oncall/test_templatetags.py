@@ -151,8 +151,28 @@ def test_age_uses_the_largest_unit(now: datetime, ago: timedelta, seen: str) -> 
     assert tags.age(now - ago) == seen
 
 
+@pytest.mark.parametrize(
+    ("moment", "seen"),
+    [
+        (datetime(2026, 6, 14, 0, 5, tzinfo=UTC), "9 min"),
+        (datetime(2026, 6, 7, 0, 15, tzinfo=UTC), "6 days"),
+        (datetime(2026, 6, 7, 0, 14, tzinfo=UTC), "7 Jun"),
+        (datetime(2025, 12, 31, 23, 30, tzinfo=UTC), "1 Jan"),  # in Berlin the year had begun
+        (datetime(2025, 11, 14, 8, 12, tzinfo=UTC), "Nov 2025"),
+    ],
+    ids=["minutes", "under a week", "a week", "new year", "another year"],
+)
+def test_age_or_date_turns_into_a_date_and_carries_the_whole_moment(now: datetime, moment: datetime, seen: str) -> None:
+    with timezone.override(BERLIN):
+        shown = tags.age_or_date(moment)
+
+    assert text_of(shown) == seen
+    assert "Europe/Berlin" in shown
+
+
 def test_no_moment_prints_nothing() -> None:
     assert tags.when(None) == ""
+    assert tags.age_or_date(None) == ""
     assert tags.age(None) == ""
 
 

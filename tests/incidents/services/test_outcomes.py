@@ -251,13 +251,13 @@ def test_write_down_later_retains_nothing_until_it_is_written_down(world: World,
     incident.refresh_from_db()
     resolved_at = incident.resolved_at
     assert MemoryRecord.objects.count() == 0
-    assert list(Incident.objects.to_write_down()) == [incident]
+    assert list(Incident.objects.filter(write_down_later=True)) == [incident]
 
     record(incident, world.admin)
 
     incident.refresh_from_db()
     assert (incident.resolved_at, incident.resolved_by) == (resolved_at, world.responder)
-    assert list(Incident.objects.to_write_down()) == []
+    assert list(Incident.objects.filter(write_down_later=True)) == []
     assert MemoryRecord.objects.count() == 1
     assert acts(incident)[-1] == IncidentEvent.Kind.RECORDED
 
