@@ -6,7 +6,6 @@ and addresses are no credentials and stay: an incident is read by them.
 """
 
 import re
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -103,13 +102,32 @@ _ASSIGNED = re.compile(r"(?P<keep>[=:]\s{0,2}[\"']?)(?P<value>[A-Za-z0-9+_=-]{32
 
 def redact(text: str) -> str:
     """Return the text with every credential-shaped string replaced by ``[redacted: kind]``. Linear in its length."""
-    for kind, pattern, keep in _PATTERNS:
-        text = pattern.sub(partial(_replacement, kind=kind, keep=keep), text)
-    return _ASSIGNED.sub(_opaque, text)
+    pieces, last = [], 0
+    for start, end, kind in credentials(text):
+        pieces += [text[last:start], f"[redacted: {kind}]"]
+        last = end
+    return "".join([*pieces, text[last:]])
 
 
-def _opaque(match: re.Match[str]) -> str:
-    return f"{match['keep']}[redacted: token]" if _looks_random(match["value"]) else match.group()
+def credentials(text: str) -> list[tuple[int, int, str]]:
+    """Return where credential-shaped strings begin and end and their kinds, in order and apart. Linear in its length."""
+    found = [
+        (match.start() + len(match["keep"] if keep else ""), match.end(), kind)
+        for kind, pattern, keep in _PATTERNS
+        for match in pattern.finditer(text)
+        if not (keep and _HARMLESS.match(match.group()[len(match["keep"]) :].strip("\"'")))
+    ]
+    found += [
+        (*match.span("value"), "token") for match in _ASSIGNED.finditer(text) if _looks_random(match["value"])
+    ]
+    # Two lines of the table may see one credential: the first in the table names it.
+    apart: list[tuple[int, int, str]] = []
+    for start, end, kind in sorted(found, key=lambda one: one[0]):
+        if apart and start < apart[-1][1]:
+            apart[-1] = (apart[-1][0], max(end, apart[-1][1]), apart[-1][2])
+        else:
+            apart.append((start, end, kind))
+    return apart
 
 
 def _looks_random(value: str) -> bool:
@@ -120,14 +138,6 @@ def _looks_random(value: str) -> bool:
     kinds = ["upper" if c.isupper() else "lower" if c.islower() else "digit" if c.isdigit() else "" for c in value]
     changes = sum(one != other for one, other in pairwise(kinds))
     return min(kinds.count(kind) for kind in ("upper", "lower", "digit")) >= 3 and changes >= 0.45 * len(value)
-
-
-def _replacement(match: re.Match[str], *, kind: str, keep: str) -> str:
-    kept = match.group("keep") if keep else ""
-    value = match.group()[len(kept) :].strip("\"'")
-    if keep and _HARMLESS.match(value):
-        return match.group()
-    return f"{kept}[redacted: {kind}]"
 
 
 def redact_tree(value: Any) -> Any:

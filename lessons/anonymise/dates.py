@@ -1,0 +1,110 @@
+"""Dates finer than a month, in the ways that logs and people of many languages write them. A month or a year stays."""
+
+import re
+from collections.abc import Iterator
+
+from lessons.anonymise.findings import Found
+from lessons.anonymise.wordlists import months
+
+_TIME = (
+    r"(?:[T,]?\s{0,2}(?:at |um |a las |a |v |o |kl\.? |à |klo )?(?<!\d)(?:[01]?\d|2[0-3])[:h.][0-5]\d(?::[0-6]\d)?(?:[.,]\d{1,9})?"
+    r"(?:\s?(?:[AaPp]\.?[Mm]\b\.?|Uhr\b|hrs?\b))?(?:\s?(?:Z\b|UTC|GMT|CES?T|E[SD]T|P[SD]T|C[SD]T|BST|IST|MSK|JST)(?:[+-]\d{1,2})?|\s?[+-]\d\d:?\d\d\b)?)"
+)
+_DAY = r"(?:0?[1-9]|[12]\d|3[01])"
+_MONTH = r"(?:0?[1-9]|1[0-2])"
+_YEAR = r"(?:(?:19|20)\d\d)"
+_ROMAN = r"(?:I{1,3}|IV|VI{0,3}|IX|XI{0,2})"
+_ORDINALS = (
+    r"(?:twenty[- ]|thirty[- ])?(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|thirteenth|"
+    r"fourteenth|fifteenth|sixteenth|seventeenth|eighteenth|nineteenth|twentieth|thirtieth)"
+)
+_NUMERIC = re.compile(
+    rf"(?<![\d.\w-]){_YEAR}([-/.]){_MONTH}\1{_DAY}(?!\d)(?:{_TIME}|T\d\d(?:\d{{2,4}})?Z?)?"
+    rf"|(?<![\d.\w/-]){_DAY}(?:\.\s?{_MONTH}\.\s?|/{_MONTH}/|-{_MONTH}-){_YEAR}\b{_TIME}?"
+    rf"|(?<![\d.\w/-]){_MONTH}/{_DAY}/(?:{_YEAR}|\d\d)\b{_TIME}?"
+    rf"|(?<![\d.\w/-]){_DAY}/{_MONTH}/\d\d\b{_TIME}?"
+    rf"|(?<![\d.\w/-]){_DAY}\.\s?{_MONTH}\.(?:\d\d\b{_TIME}?|(?=\s|$|[,;)]))"
+    rf"|(?<![\d.\w/-]){_DAY}[. ]{{1,2}}{_ROMAN}\.?\s?{_YEAR}\b"
+    rf"|(?<![\dA-Za-z.]){_YEAR}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:[T_-]?(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?Z?)?(?![\dA-Za-z])"
+    rf"|\b{_YEAR}-?W(?:0[1-9]|[1-4]\d|5[0-3])(?:-?[1-7])?\b"
+    rf"|\b(?:week|wk|KW|Woche|semaine|semana|týden|tyden|CW)\s?(?:no\.? ?)?(?:[1-9]|[1-4]\d|5[0-3])(?:[ /]{_YEAR})?\b(?!\s?(?:days|of retention))"
+    rf"|\b{_YEAR}-(?:00[1-9]|0[1-9]\d|[12]\d\d|3[0-5]\d|36[0-6])(?![\d-])"
+)
+_CJK = re.compile(r"(?:\d{2,4}\s?[年년]\s?)?\d{1,2}\s?[月월]\s?\d{1,2}\s?[日号號일](?:\s?\d{1,2}[時时시点點:]\s?\d{0,2}[分분]?)?")
+_EPOCH = re.compile(r"(?<![\w.+-])1[4-9]\d{8}(?:\.\d{1,9}|\d{3}(?:\d{3}){0,2})?(?![\w]|\.\d)")
+_EPOCH_UNIT = re.compile(r"\s?(?:bytes?|[kmgt]i?b|requests?|rows?|records?|messages?|ns|us|µs|ms|hits?|keys?|events?|times)\b", re.I)
+_CLOCK = re.compile(
+    r"(?<![\d:.])(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.,]\d{1,9}(?:\s?(?:Z\b|UTC|CES?T|[+-]\d\d:?\d\d))?|\s?(?:Z\b|UTC|GMT|CES?T|E[SD]T|P[SD]T)|(?=\s+(?:ERROR|WARN|INFO|DEBUG|FATAL|TRACE)|[Z\]]))"
+)
+_RELATIVE = re.compile(
+    r"\b(?:the )?(?:[1-9]|[12]\d|3[01])(?:st|nd|rd|th)\b(?= (?:at|around|night|morning|evening|\d\d:)|[,.]? \d\d:)", re.I
+)
+
+
+_SUFFIX = r"(?:st|nd|rd|th|er|re|º|°|ª|\.|-?(?:go|ho|ego|te|lo|e))?"
+_LINK = r"(?:\s?(?:of|de|del|di|do|d')\s|[-/.\s]\s?|\s{0,3})"
+_YEAR_AFTER = (
+    r"(?:(?:\s?(?:of|de|del|,)|[-/.])?\s{0,2}(?:(?:19|20)\d\d|'\d\d)(?!\d)(?:\s?(?:roku|r\.|goda|roku\b|rokuu?|p\.|an))?)"
+)
+# The month's name is looked up afterwards: a pattern of seven hundred names would be slow.
+_NAMED = (
+    re.compile(
+        rf"(?<![\w.:-])(?:(?:{_DAY}\s?[-–/]\s?)?{_DAY}{_SUFFIX}|(?:the )?{_ORDINALS}){_LINK}"
+        rf"(?P<month>[a-z]{{3,14}})(?![a-z])\.?(?P<year>{_YEAR_AFTER})?(?:(?:[: ]|{_LINK})?{_TIME})?",
+        re.I,
+    ),
+    re.compile(
+        rf"\b(?P<month>[a-z]{{3,14}})\.?\s(?:the\s)?(?:{_DAY}(?:st|nd|rd|th)?(?![\w:%]|\.\d)|{_ORDINALS}\b)"
+        rf"(?P<year>,?\s(?:(?:19|20)\d\d)\b)?{_TIME}?",
+        re.I,
+    ),
+    re.compile(rf"\b(?P<year>{_YEAR})[-/. ](?P<month>[a-z]{{3,14}})[-/. ]{_DAY}\b", re.I),
+)
+_ENGLISH = frozenset("jan feb mar apr may jun jul aug sep sept oct nov dec".split())
+
+
+def _is_month(match: re.Match[str]) -> bool:
+    """Return whether the word is a month's name; a short one of another language counts only with a year."""
+    name = match["month"].lower()
+    return name in months() and (len(name) > 3 or name in _ENGLISH or match["year"] is not None)
+
+
+# A weekday belongs to the date that follows it, and so does a time to the date that it stands before.
+_LEAD = re.compile(
+    r"(?:\b(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?|[^\W\d]{3,12})(?:\.?,?\s(?:den\s|dem\s|le\s|el\s|the\s|dne\s)?)$",
+    re.I,
+)
+_WEEKDAYS = frozenset(
+    """mon tue tues wed thu thur thurs fri sat sun monday tuesday wednesday thursday friday saturday sunday montag dienstag
+    mittwoch donnerstag freitag samstag sonntag lundi mardi mercredi jeudi vendredi samedi dimanche lunes martes miercoles
+    jueves viernes sabado domingo lunedi martedi mercoledi giovedi venerdi segunda terca quarta quinta sexta maandag
+    dinsdag woensdag donderdag vrijdag zaterdag zondag pondeli utery streda ctvrtek patek sobota nedele poniedzialek
+    wtorek sroda czwartek piatek niedziela mandag tirsdag onsdag torsdag fredag lordag sondag""".split()
+)
+_TIME_BEFORE = re.compile(r"(?<![\d:.])(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?(?:\s?(?:UTC|GMT|CES?T|E[SD]T|P[SD]T|Z|Uhr))?(?:,| on| am| le)?\s$")
+
+
+def find_dates(text: str) -> Iterator[Found]:
+    """Yield each date that names a day or a week, with its time and weekday; points of time in seconds; log times."""
+    for pattern in (_NUMERIC, _CJK, *_NAMED):
+        for match in pattern.finditer(text):
+            if pattern in _NAMED and not _is_month(match):
+                continue
+            start, end = _led(text, match.start()), match.end()
+            yield Found(start, end, "date", " ".join(text[start:end].lower().split()))
+    for match in _EPOCH.finditer(text):
+        if not _EPOCH_UNIT.match(text, match.end()):
+            yield Found(match.start(), match.end(), "date", match.group())
+    for pattern in (_CLOCK, _RELATIVE):
+        for match in pattern.finditer(text):
+            yield Found(match.start(), match.end(), "time" if pattern is _CLOCK else "date", match.group())
+
+
+def _led(text: str, start: int) -> int:
+    before = _TIME_BEFORE.search(text, max(0, start - 24), start)
+    if before:
+        return before.start()
+    lead = _LEAD.search(text, max(0, start - 24), start)
+    if lead and re.match(r"[^\W\d]+", lead.group()).group().lower() in _WEEKDAYS:  # type: ignore[union-attr]
+        return lead.start()
+    return start

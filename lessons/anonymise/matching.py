@@ -1,0 +1,128 @@
+"""Where the spellings of a vocabulary stand in a text, and whether each is a name there or an ordinary word."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from lessons.anonymise.findings import Found
+from lessons.anonymise.names import Commonness, Spelling, Vocabulary
+from lessons.anonymise.usage import Usage, person_usage, thing_usage
+from lessons.anonymise.wordlists import is_common
+
+_TOKENS = re.compile(r"[a-z0-9]+")
+# Between two words of a name anything may stand that joins words, within reason.
+_JOINT = re.compile(r"[^A-Za-z0-9.,;!?]{0,4}(?:[.,]\s?|[\s\W]{0,12})", re.S)
+# Within a word only a line break with its hyphen, quote marks or comment sign.
+_BROKEN = re.compile(r"[-\\\"'+]{0,2}[ \t]{0,8}\r?\n[\s\"'+>#|*/-]{0,12}")
+# A plural, a genitive, a case: German, Slavic, Baltic, Finnish, Hungarian endings in plain letters.
+_PLURAL = frozenset({"s", "es"})
+_CASES = frozenset(
+    """a e i o u y s es em en er ens a ach ami am ami ata ata ech em emu ev eva ech ego ej emu enka et ga ho hoz im imi iem
+    ie ich ima in iu ja ju je ka kou ku la le ma mi mu na nak nek ne nou no nu om ov ova ove ovi ovu ovy ou oj oi oy oyu oye
+    ovou ovich ovych ova ovi owi owie ow owa owej owa owego ra rek rol sta stan sk ta tol ua um us uv val vel vi ych ym ymi
+    yn uy yu ya iya iyu iey iou iego iemu iej ie an on ille lle lla lta ssa sta n iin een in""".split()
+)
+_INITIALS_BEFORE = re.compile(r"(?:(?<![A-Za-z])[A-Z][a-z]?\.[ -]?){1,3}(?:(?:van|von|v|d|de|der|den|ter)\.?[ ]?){0,3}$")
+_INITIAL_AFTER = re.compile(r" [A-Z]\.(?![\w])")
+
+
+class _Skeleton:
+    """A text without what stands between its words, and the way back."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.lower = text.lower() if text.isascii() else "".join(c.lower() if c.isascii() else c for c in text)
+        tokens = [(match.start(), match.group()) for match in _TOKENS.finditer(self.lower)]
+        self.letters = "".join(token for _, token in tokens)
+        self.sources = [start for start, _ in tokens]
+        self.ends = [start + len(token) for start, token in tokens]
+        self.places: list[int] = []
+        place = 0
+        for _, token in tokens:
+            self.places.append(place)
+            place += len(token)
+
+
+def find_names(text: str, vocabulary: Vocabulary) -> Iterator[Found]:
+    """Yield every known name that stands in the text, whatever it is spelled like."""
+    if vocabulary.automaton is not None:
+        skeleton = _Skeleton(text)
+        for last, (length, spellings) in vocabulary.automaton.iter(skeleton.letters):
+            for spelling in spellings:
+                found = _placed(skeleton, spelling, last + 1 - length, last + 1)
+                if found is not None:
+                    yield found
+    if vocabulary.initials is not None:
+        for match in vocabulary.initials.finditer(text):
+            letters = match["initials"]
+            yield Found(match.start("initials"), match.end("initials"), "person", vocabulary.initials_of[letters])
+
+
+def _placed(skeleton: _Skeleton, spelling: Spelling, a: int, b: int) -> Found | None:
+    text = skeleton.text
+    first = bisect_right(skeleton.places, a) - 1
+    last = bisect_right(skeleton.places, b - 1) - 1
+    start = skeleton.sources[first] + a - skeleton.places[first]
+    end = skeleton.sources[last] + b - skeleton.places[last]
+    rare = spelling.commonness is Commonness.RARE and not spelling.stem
+    # A long rare name is found inside a word, too.
+    embedded = rare and b - a >= 7
+    if not (a == skeleton.places[first] or _breaks(text, start) or embedded):
+        return None
+    rest = skeleton.lower[end : skeleton.ends[last]]
+    if rest and not _breaks(text, end):
+        if rest in _PLURAL and b - a >= 3 or (rest in _CASES and (rare or spelling.stem) and b - a >= 3):
+            end = skeleton.ends[last]
+        elif not embedded:
+            return None
+    elif spelling.stem and not rest:
+        return None
+    if not _joined(skeleton, spelling, a, first, last, rare):
+        return None
+    return _judged(text, spelling, start, end)
+
+
+def _breaks(text: str, place: int) -> bool:
+    """Return whether a word ends before this place and another begins: a camel's hump, or a number's edge."""
+    before, after = text[place - 1], text[place]
+    if before.isdigit() != after.isdigit():
+        return True
+    if not after.isupper():
+        return False
+    return before.islower() or text[place + 1 : place + 2].islower()
+
+
+def _joined(skeleton: _Skeleton, spelling: Spelling, a: int, first: int, last: int, rare: bool) -> bool:
+    """Return whether what stands between the tokens of a match may stand within this name."""
+    for token in range(first + 1, last + 1):
+        gap = skeleton.text[skeleton.ends[token - 1] : skeleton.sources[token]]
+        if skeleton.places[token] - a in spelling.breaks:
+            if not _JOINT.fullmatch(gap):
+                return False
+        elif not _BROKEN.fullmatch(gap) and not (rare and len(gap) == 1 and gap in "-_."):
+            return False
+    return True
+
+
+def _judged(text: str, spelling: Spelling, start: int, end: int) -> Found | None:
+    word = text[start:end]
+    if spelling.kind == "person":
+        if spelling.stem and (is_common(word.lower()) or not word[0].isupper()):
+            return None
+        if not spelling.login or len(spelling.breaks) > 1:
+            usage = person_usage(text, start, end, spelling.commonness)
+        else:
+            usage = Usage.NAME if spelling.commonness is Commonness.RARE else Usage.WORD
+        if usage is not Usage.WORD and word[0].isupper():
+            start, end = _with_initials(text, start, end)
+    else:
+        usage = thing_usage(text, start, end, spelling.commonness, spelling.kind)
+    if usage is Usage.WORD:
+        return None
+    return Found(start, end, spelling.kind, spelling.identity, uncertain=usage is Usage.UNCLEAR)
+
+
+def _with_initials(text: str, start: int, end: int) -> tuple[int, int]:
+    before = _INITIALS_BEFORE.search(text, max(0, start - 24), start)
+    after = _INITIAL_AFTER.match(text, end)
+    return (before.start() if before else start), (after.end() if after else end)
