@@ -13,7 +13,7 @@ _VALUE = r"[^\s\"'`,;&<>()\[\]{}]+"
 # Names whose value is a credential: key=value, key: value, "key": "value". What stands before the name does not matter
 # ("DB_PASSWORD", "githubToken"), but a parser's "unexpected token: name" names none.
 _NAMES = (
-    r"(?:(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|credential)s?|"
+    r"(?:(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|account[_-]?key|credential)s?|"
     r"(?<!unexpected )(?<!invalid )(?<!illegal )token|session_?id|(?<![A-Za-z0-9])pwd?)"
 )
 _SCHEMES = r"(?:bearer|basic|digest|token|negotiate|ntlm|splunk|geniekey|api-?key|key)"
@@ -42,6 +42,9 @@ _PATTERNS: list[tuple[str, re.Pattern[str], str]] = [
         re.compile(r"\b(?:sk-(?:[A-Za-z]{1,12}-)?[A-Za-z0-9_-]{20,200}|occ_[a-z0-9]{8}_[a-z0-9]{16,64})\b"),
         "",
     ),
+    ("sendgrid key", re.compile(r"\bSG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{16,64}"), ""),
+    ("twilio key", re.compile(r"\b(?:SK|AC)[0-9a-f]{32}\b"), ""),
+    ("hugging face token", re.compile(r"\bhf_[A-Za-z0-9]{20,60}\b"), ""),
     ("npm token", re.compile(r"\bnpm_[A-Za-z0-9]{30,60}\b"), ""),
     # scheme://user:password@host keeps its user and host.
     ("password", re.compile(r"(?P<keep>\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@]{0,100}:)[^\s/@]{1,200}(?=@)", re.I), "keep"),
@@ -86,7 +89,7 @@ _PATTERNS: list[tuple[str, re.Pattern[str], str]] = [
     (
         "password",
         re.compile(
-            r"(?P<keep>\b(?:redis-cli\b[^\r\n|;]{0,200}?\s-a|sshpass\s+-p|curl\b[^\r\n|;]{0,200}?\s(?:-u|--user)\s+[^\s:]{1,80}:)\s?[\"']?)(?!\[redacted)[^\s\"']{2,100}"
+            r"(?P<keep>\b(?:redis-cli\b[^\r\n|;]{0,200}?\s-a|ldap(?:search|modify|add|delete|whoami)\b[^\r\n|;]{0,200}?\s-w|docker login\b[^\r\n|;]{0,200}?\s-p|sshpass\s+-p|curl\b[^\r\n|;]{0,200}?\s(?:-u|--user)\s+[^\s:]{1,80}:)\s?[\"']?)(?!\[redacted)[^\s\"']{2,100}"
         ),
         "keep",
     ),

@@ -49,7 +49,7 @@ _YEAR_AFTER = (
 # The month's name is looked up afterwards: a pattern of seven hundred names would be slow.
 _NAMED = (
     re.compile(
-        rf"(?<![\w.:-])(?:(?:{_DAY}\s?[-–/]\s?)?{_DAY}{_SUFFIX}|(?:the )?{_ORDINALS}){_LINK}"
+        rf"(?<![\w.:-])(?:the )?(?:(?:{_DAY}\s?[-–/]\s?)?{_DAY}{_SUFFIX}|{_ORDINALS}){_LINK}"
         rf"(?P<month>[a-z]{{3,14}})(?![a-z])\.?(?P<year>{_YEAR_AFTER})?(?:(?:[: ]|{_LINK})?{_TIME})?",
         re.I,
     ),

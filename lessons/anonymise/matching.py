@@ -71,7 +71,9 @@ def _placed(skeleton: _Skeleton, spelling: Spelling, a: int, b: int) -> Found | 
         return None
     rest = skeleton.lower[end : skeleton.ends[last]]
     if rest and not _breaks(text, end):
-        if rest in _PLURAL and b - a >= 3 or (rest in _CASES and (rare or spelling.stem) and b - a >= 3):
+        whole = skeleton.lower[skeleton.sources[last] : skeleton.ends[last]]
+        declined = rest in _PLURAL or (rest in _CASES and (rare or spelling.stem))
+        if declined and b - a >= 3 and not (first == last and spelling.kind == "person" and is_common(whole)):
             end = skeleton.ends[last]
         elif not embedded:
             return None
@@ -94,12 +96,13 @@ def _breaks(text: str, place: int) -> bool:
 
 def _joined(skeleton: _Skeleton, spelling: Spelling, a: int, first: int, last: int, rare: bool) -> bool:
     """Return whether what stands between the tokens of a match may stand within this name."""
+    hyphens = rare or spelling.commonness is Commonness.PHRASE
     for token in range(first + 1, last + 1):
         gap = skeleton.text[skeleton.ends[token - 1] : skeleton.sources[token]]
         if skeleton.places[token] - a in spelling.breaks:
             if not _JOINT.fullmatch(gap):
                 return False
-        elif not _BROKEN.fullmatch(gap) and not (rare and len(gap) == 1 and gap in "-_."):
+        elif not _BROKEN.fullmatch(gap) and not (hyphens and len(gap) == 1 and gap in "-_."):
             return False
     return True
 

@@ -228,9 +228,12 @@ def _person(name: str) -> Iterator[tuple[str, Spelling]]:
         if not words:
             continue
         yield _spelling("person", identity, words)
-        for part in re.split(r"[\s,]+", latin.replace("\x02", "")):
-            whole = re.sub(r"[^A-Za-z]", "", part)
-            for one in {whole, *re.split(r"[^A-Za-z]+", part)}:
+        for part in re.split(r"[\s,]+", latin):
+            pieces = [piece for piece in re.split(r"[^A-Za-z]+", part) if piece]
+            if "\x02" in part:  # each sign is a word
+                yield _spelling("person", identity, pieces)
+                continue
+            for one in {"".join(pieces), *pieces}:
                 if len(one) < 3 or one.lower() in _PARTICLES:
                     continue
                 yield _spelling("person", identity, [one])

@@ -17,8 +17,8 @@ _URL = re.compile(
 )
 _URL_END = re.compile(r"[.,;:!?)\]*]+$")
 _EMAIL = re.compile(
-    r"(?<![\w.+%'-])(?:\"[^\"\r\n\x00]{1,60}\"@|[\w.+%'=&/-]{1,64}\s?(?:@|\(at\)|\[at\]|\{at\}| at )\s?)"
-    r"(?=[\w(\[])(?:[\w-]{1,63}\s?(?:\.|\(dot\)|\[dot\]|\{dot\}| dot )\s?){1,8}[a-z][\w-]{1,62}(?![\w@])",
+    r"(?<![\w.+%'-])(?:\"[^\"\r\n\x00]{1,60}\"@|[\w.+%'=&/-]{1,64}(?:@|\s?(?:\(at\)|\[at\]|\{at\}| at )\s?))"
+    r"(?=[\w(\[])(?:[\w-]{1,63}(?:\.|\s?(?:\(dot\)|\[dot\]|\{dot\}| dot )\s?)){1,8}[a-z][\w-]{1,62}(?![\w@])",
     re.I,
 )
 _MAC = re.compile(
@@ -128,7 +128,7 @@ _SSH = re.compile(r"\b(?:ssh|scp|rsync|sftp|mosh)\b[^\r\n|;]{0,120}?\s(?P<login>
 
 _PATH = re.compile(
     r"(?<![\w.])(?:[A-Za-z]:)?(?:[\\/]{1,2}(?:var|export|mnt|data|nfs)){0,2}[\\/]{1,2}(?:home|Users|user|profiles|Documents and Settings)[\\/]{1,2}(?!\x00)(?P<user>[^\s\\/:\"'<>|,;)\x00]{1,64})(?:[\\/]{1,2}[^\s\\/:\"'<>|,;)\x00]{0,120}){0,20}"
-    r"|(?<![\w\\:])\\\\{1,3}[A-Za-z][\w.-]{1,63}(?:\\{1,2}[\w.$ -]{1,80}(?<! )){1,10}"
+    r"|(?<![\w\\:])\\\\{1,3}[A-Za-z][\w.-]{1,63}(?:\\{1,2}[\w.$-]{1,80}){1,10}"
     r"|(?<![\w~/])~[a-z_][a-z0-9_.-]{1,31}(?:/[\w./-]{0,200})?",
 )
 _ANYBODYS_USERS = re.compile(r"^(?:\$|%|\{|<|\*|user(?:name)?$|root$|ubuntu$|ec2-user$|app$|node$|runner$|vagrant$|public$|default$|jenkins$|you$|me$|\.\.\.?$|…)", re.I)
@@ -242,8 +242,13 @@ def _is_own(host: str) -> bool:
     return any(not is_common(part.lower()) for part in re.split(r"[-_]", host) if len(part) > 2)
 
 
+_REGION = re.compile(r"(?:us|eu|ap|sa|ca|me|af|il|mx)-(?:gov-|iso-)?(?:north|south|east|west|central)+-?\d[a-z]?$|(?:us|europe|asia|northamerica|southamerica|australia|africa|me)-[a-z]+\d(?:-[a-z])?$")
+
+
 def _is_product(name: str) -> bool:
-    """Return whether it reads as a public product with a version, or as a phrase: python-3, utf-8, http2."""
+    """Return whether it reads as a cloud's region or a public product with a version: eu-central-1, python-3, http2."""
+    if _REGION.match(name.lower()):
+        return True
     parts = re.split(r"[-_]", name.lower())
     if name.lower() in technology():
         return True

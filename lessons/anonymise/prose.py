@@ -29,9 +29,8 @@ _CUSTOMER_WORD = (
     r"asiakas|asiakkaa\w{0,4}|kunder?|fournisseur)"
 )
 _CUSTOMER_BEFORE = re.compile(
-    rf"\b{_CUSTOMER_WORD}(?P<between>\s(?:named|called|is|was|are|were|like|such as|and|at|from)\s|[ :=]{{1,3}}\(?|,\s)[\"'`(]?"
-    rf"(?P<name>{_NAME}|(?<=[\"'`=:])[a-z0-9]+(?:[-_][a-z0-9]+)+)",
-    re.I,
+    rf"\b(?i:{_CUSTOMER_WORD})(?:\s(?:named|called|is|was|are|were|like|such as|and|at|from)\s|[ :=]{{1,3}}\(?|,\s)[\"'`(]?"
+    rf"(?P<name>{_NAME}|(?<=[\"'`=:])[a-z0-9]+(?:[-_][a-z0-9]+)+)"
 )
 _CUSTOMER_AFTER = re.compile(
     rf"\b(?P<name>{_NAME})(?:'s|’s|s')?\s(?:tenants?|accounts?|customers?|shops?|stores?|storefront|subscriptions?|contracts?|invoices?|orders|users?|data|"
@@ -41,7 +40,7 @@ _TITLED = re.compile(
     rf"\b(?:Mr|Mrs|Ms|Miss|Dr|Prof|Sir|Frau|Herrn?|Mme|Mlle|M\.|Monsieur|Madame|Se[nñ]ora?|Sig\.?(?:ra)?|Pan[ií]?|Pana|Herr|Hr|Fr)\.?\s(?P<name>{_UP}(?:\s{_UP}){{0,2}})"
 )
 _PERSON_BEFORE = re.compile(
-    r"\b(?:cc|paged|pinged|ping|hi|hey|hello|thanks|regards|cheers|by|engineer|colleague|on-?call|contact|ask|asked|called|told|tell|reported by|approved by|"
+    r"\b(?i:cc|paged|pinged|ping|hi|hey|hello|thanks|regards|cheers|by|engineer|colleague|on-?call|contact|ask|asked|called|told|tell|reported by|approved by|"
     rf"owner|author|assignee|reviewer|escalated to|handed to|spoke (?:to|with))[,:]?\s@?(?P<name>{_UP}(?:\s{_UP}){{0,2}})"
 )
 _HANDLE = re.compile(
@@ -51,9 +50,8 @@ _PLACE_WORD = (
     r"(?:office|data ?cent(?:er|re)s?|dc\d?|warehouse|site|plant|branch|store|factory|campus|depot|hub|lab|pop|region|airport|hall|building|hospital|harbour|port|terminal|shop|team|cage|colo)"
 )
 _PLACE_BEFORE = re.compile(
-    rf"\b(?:{_PLACE_WORD}(?:,)? (?:in|at|near|of)|b[uü]ro in|filiale|oficina de|oficina en|bureau de|kontor i|biur\w{{0,3}} w|pobo[cč]k\w{{1,2}} v|standort|niederlassung|rechenzentrum|"
+    rf"\b(?i:{_PLACE_WORD}(?:,)? (?:in|at|near|of)|b[uü]ro in|filiale|oficina de|oficina en|bureau de|kontor i|biur\w{{0,3}} w|pobo[cč]k\w{{1,2}} v|standort|niederlassung|rechenzentrum|"
     rf"moved to|move to|based in|located in|travel\w* to|flew to|live[sd]? in|visit\w* (?:to|in)?|ship\w* to|rack in|users in|customers in|people in)\s(?P<name>{_NAME})",
-    re.I,
 )
 _PLACE_AFTER = re.compile(rf"\b(?P<name>{_NAME})(?:'s)?[ -](?:{_PLACE_WORD}|office|DC\d?)\b")
 _PLACE_IN = re.compile(r"\b(?:in|from|near|at|to|into|of|between|via|and|à|en|v|w|aus|nach|bei|i|till|til)\s$", re.I)

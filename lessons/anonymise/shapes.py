@@ -49,7 +49,7 @@ _PUBLIC_CODES = frozenset(
     SECP ES RS HS PS OAUTH OIDC SAML CSS ECMA HTML XML JSON YAML VT VM NET SC SCSI IDE AHCI NVME EFI GPT MBR FAT NTFS ZFS LDAP KRB SNMP SIP RTP
     MPEG H AAC JPEG PNG GIF CISA CTR CBC GCM CFB OFB SIGNAL SIG BUG PORT""".split()
 )
-_TICKET = re.compile(r"(?<![\w.-])(?P<prefix>[A-Z][A-Z0-9]{1,9})-(?P<number>\d{1,7})(?![\w]|-\d|\.\d)")
+_TICKET = re.compile(r"(?<![\w.-])(?P<prefix>[A-Z][A-Z0-9]{1,9})-(?P<number>\d{1,9})(?![\w]|-\d|\.\d)")
 _TICKET_LONG = re.compile(r"\b(?:INC|CHG|PRB|RITM|REQ|SCTASK|TASK|CASE|CS|PBI|SR|TKT|RFC|WO|CR)\d{5,12}\b|(?<![\w-])#[A-Z]{1,6}-[A-Z0-9-]{3,24}\b")
 _TICKET_NAMED = re.compile(
     r"\b(?:tickets?|incidents?|issues?|cases?|bugs?|tasks?|jira|zendesk|pull requests?|merge requests?|PRs?|MRs?|change(?: requests?)?|problem|request|vorgang|"

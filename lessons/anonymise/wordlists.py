@@ -8,13 +8,13 @@ _FOLDER = Path(__file__).parent / "words"
 
 @cache
 def ordinary() -> frozenset[str]:
-    """Return English words that say nothing about anybody, in lower case."""
-    return frozenset(_lines("ordinary"))
+    """Return English words and the field's jargon, which say nothing about anybody, in lower case."""
+    return frozenset(word for name in ("ordinary", "jargon") for line in _lines(name) for word in line.split())
 
 
 @cache
 def technology() -> frozenset[str]:
-    """Return names of public technology and the field's jargon, in lower case."""
+    """Return names of public technology, in lower case."""
     return frozenset(word for line in _lines("technology") for word in line.split())
 
 
