@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from lessons.anonymise.dates import find_dates
 from lessons.anonymise.findings import KINDS, Found
-from lessons.anonymise.layers import MAX_DEPTH, Layer, encoded, layers
+from lessons.anonymise.layers import MAX_DEPTH, Layer, around, encoded, layers
 from lessons.anonymise.matching import find_names
 from lessons.anonymise.names import Names, Vocabulary, compile_names
 from lessons.anonymise.network import find_addresses
@@ -83,33 +83,40 @@ class _Ordinals:
 def _find_all(text: str, vocabulary: Vocabulary, allowed: frozenset[str]) -> list[Found]:
     """Return what must go, in order and apart; nothing more is found in what is left."""
     spans: list[Found] = []
+    new: list[Found] | None = None
     for _ in range(MAX_ROUNDS):
-        left = _left(text, spans)
-        more = [one for one in _find(left, vocabulary) if not _is_allowed(text, one, allowed)]
-        if not more:
+        left, marks = _left(text, spans, new)
+        parts = [left] if new is None else around(left, marks)
+        new = [one for part in parts for one in _find(part, vocabulary) if not _is_allowed(text, one, allowed)]
+        if not new:
             break
-        spans = _apart(text, [*spans, *more])
+        spans = _apart(text, [*spans, *new])
     return spans
 
 
-def _left(text: str, spans: list[Found]) -> Layer:
-    """Return what is left of the text: each placeholder, and each stretch that will be one, as one and the same mark.
+def _left(text: str, spans: list[Found], new: list[Found] | None) -> tuple[Layer, list[tuple[int, int]]]:
+    """Return what is left of the text, and where in it the new findings stood.
 
-    So the second round reads exactly what a second call would, given the clean text.
+    Each placeholder, and each stretch that will be one, is one and the same mark: so the second round reads exactly what
+    a second call would, given the clean text.
     """
     standing = [Found(*match.span(), "", "") for match in PLACEHOLDER.finditer(text)]
-    taken = _apart(text, [*spans, *standing])
+    fresh = {one.start for one in new or ()}
     pieces: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
+    marks: list[tuple[int, int]] = []
     last = 0
-    for one in taken:
+    for one in _apart(text, [*spans, *standing]):
         pieces += [text[last : one.start], _MARK]
         starts += [*range(last, one.start), *[one.start] * len(_MARK)]
         ends += [*range(last + 1, one.start + 1), *[one.end] * len(_MARK)]
         last = one.end
+        if one.start in fresh:
+            marks.append((len(starts) - len(_MARK), len(starts)))
     pieces.append(text[last:])
-    return Layer("".join(pieces), [*starts, *range(last, len(text))], [*ends, *range(last + 1, len(text) + 1)])
+    left = Layer("".join(pieces), [*starts, *range(last, len(text))], [*ends, *range(last + 1, len(text) + 1)])
+    return left, marks
 
 
 def _is_allowed(text: str, found: Found, allowed: frozenset[str]) -> bool:

@@ -9,7 +9,7 @@ import binascii
 import html
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -18,8 +18,14 @@ from confusable_homoglyphs.confusables import confusables_data
 
 # How often a text is decoded again: percent in percent in percent, base64 in base64.
 MAX_DEPTH = 4
+# Characters around a change that are read with it: more than any detector looks at.
+CONTEXT = 320
 # Encoded runs that are looked into, for each text.
 MAX_RUNS = 4000
+
+
+_SPACE = re.compile(r"\s")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +43,55 @@ class Layer:
         return self.starts[start], self.ends[end - 1]
 
 
-def layers(text: Layer) -> Iterator[Layer]:
-    """Yield the text as it looks, as it sounds where it holds other alphabets, and both decoded as often as it helps."""
-    layer: Layer | None = text
-    for _ in range(MAX_DEPTH):
-        if layer is None:
-            return
-        looks = _mapped(layer, looks_like)
-        yield looks
-        if not looks.text.isascii():
-            sounds = _mapped(layer, sounds_like)
-            if sounds.text != looks.text:
-                yield sounds
-        layer = _unescaped(layer)
+    def part(self, start: int, end: int) -> "Layer":
+        """Return the layer of some of the characters."""
+        if self.starts is None or self.ends is None:
+            return Layer(self.text[start:end], range(start, end), range(start + 1, end + 1))
+        return Layer(self.text[start:end], self.starts[start:end], self.ends[start:end])
+
+
+def layers(base: Layer, depth: int = 0) -> Iterator[Layer]:
+    """Yield the text as it looks; and, around what differs, as it sounds and with its escapes taken away, level by level."""
+    yield _mapped(base, looks_like)
+    for part in around(base, _foreign(base.text)):
+        yield _mapped(part, sounds_like)
+    if depth < MAX_DEPTH:
+        unescaped, changed = _unescaped(base)
+        for part in around(unescaped, changed):
+            yield from layers(part, depth + 1)
+
+
+def around(layer: Layer, places: Iterable[tuple[int, int]]) -> Iterator[Layer]:
+    """Yield the parts of a layer that hold these stretches (in order) and the words before and behind them."""
+    text, last = layer.text, 0
+    parts: list[tuple[int, int]] = []
+    for start, end in places:
+        if start < last and parts:
+            continue_from = parts.pop()[0]
+        else:
+            continue_from = _word_start(text, max(0, start - CONTEXT))
+        last = max(last, _word_end(text, min(len(text), end + CONTEXT)))
+        if parts and continue_from < parts[-1][1]:
+            continue_from = parts.pop()[0]
+        parts.append((continue_from, last))
+    for start, end in parts:
+        yield layer.part(start, end)
+
+
+def _word_start(text: str, place: int) -> int:
+    found = _SPACE.search(text, place)
+    return found.end() if place and found and found.end() - place < CONTEXT // 2 else place
+
+
+def _word_end(text: str, place: int) -> int:
+    found = _SPACE.search(text, place)
+    return found.start() if found and found.start() - place < CONTEXT // 2 else place
+
+
+def _foreign(text: str) -> Iterator[tuple[int, int]]:
+    for match in _NOT_ASCII.finditer(text):
+        if any(looks_like(c) != sounds_like(c) for c in match.group()):
+            yield match.span()
 
 
 def plain(text: str) -> str:
@@ -104,17 +146,48 @@ def _plainer(character: str) -> str:
 def _mapped(layer: Layer, letter: Callable[[str], str]) -> Layer:
     if layer.text.isascii():
         return layer
-    characters: list[str] = []
-    starts: list[int] = []
-    ends: list[int] = []
-    for place, character in enumerate(layer.text):
-        mapped = character if character.isascii() else letter(character)
-        start, end = layer.source(place, place + 1)
-        for one in mapped:
-            characters.append(one)
-            starts.append(start)
-            ends.append(end)
-    return Layer("".join(characters), starts, ends)
+    building = _Building(layer)
+    for match in _NOT_ASCII.finditer(layer.text):
+        building.put(match.start(), [(letter(character), 1) for character in match.group()])
+    return building.layer()
+
+
+class _Building:
+    """A layer in the making: copies its base and puts other characters in some places."""
+
+    def __init__(self, base: Layer) -> None:
+        self._base = base
+        self._pieces: list[str] = []
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        self._copied = 0
+        self._length = 0
+
+    def put(self, place: int, characters: list[tuple[str, int]]) -> tuple[int, int]:
+        """Put each text instead of so many characters of the base; return the stretch that they have now."""
+        self._copy(place)
+        first = self._length
+        for text, width in characters:
+            start, end = self._base.source(self._copied, self._copied + width)
+            self._pieces.append(text)
+            self._starts.extend([start] * len(text))
+            self._ends.extend([end] * len(text))
+            self._length += len(text)
+            self._copied += width
+        return first, self._length
+
+    def layer(self) -> Layer:
+        """Return the finished layer."""
+        self._copy(len(self._base.text))
+        return Layer("".join(self._pieces), self._starts, self._ends)
+
+    def _copy(self, to: int) -> None:
+        since, base = self._copied, self._base
+        self._pieces.append(base.text[since:to])
+        self._starts.extend(range(since, to) if base.starts is None else base.starts[since:to])
+        self._ends.extend(range(since + 1, to + 1) if base.ends is None else base.ends[since:to])
+        self._length += to - since
+        self._copied = to
 
 
 _ESCAPES = re.compile(
@@ -123,37 +196,15 @@ _ESCAPES = re.compile(
 )
 
 
-def _unescaped(layer: Layer) -> Layer | None:
-    """Return the layer with one level of escapes taken away, or None where there is none."""
-    pieces: list[str] = []
-    starts: list[int] = []
-    ends: list[int] = []
-    last = 0
-
-    def copy(to: int) -> None:
-        pieces.append(layer.text[last:to])
-        starts.extend(range(last, to) if layer.starts is None else layer.starts[last:to])
-        ends.extend(range(last + 1, to + 1) if layer.ends is None else layer.ends[last:to])
-
-    changed = False
+def _unescaped(layer: Layer) -> tuple[Layer, list[tuple[int, int]]]:
+    """Return the layer with one level of escapes taken away, and where that changed it."""
+    building = _Building(layer)
+    changed = []
     for match in _ESCAPES.finditer(layer.text):
         characters = _unescape(match.group())
-        if characters is None:
-            continue
-        changed = True
-        copy(match.start())
-        last = match.start()
-        for character, width in characters:
-            start, end = layer.source(last, last + width)
-            pieces.append(character)
-            starts.append(start)
-            ends.append(end)
-            last += width
-        last = match.end()
-    if not changed:
-        return None
-    copy(len(layer.text))
-    return Layer("".join(pieces), starts, ends)
+        if characters is not None:
+            changed.append(building.put(match.start(), characters))
+    return building.layer(), changed
 
 
 def _unescape(run: str) -> list[tuple[str, int]] | None:

@@ -99,19 +99,20 @@ _HOST_BEFORE = re.compile(
 )
 _EVIDENCE = re.compile(r"^(?:www|api|mail|smtp|imap|vpn|ftp|db|ns\d?|mx\d?|git|ci|sso|auth|login|cdn|static|wiki|admin|portal|status|dev|staging|prod|app)\.|\d[\w-]*\.|[\w]-[\w]", re.I)
 
-_ENVIRONMENT = r"(?:prod|prd|preprod|stage|staging|stg|dev|tst|uat|qa|int|live|dr|dmz|lab|infra|core|mgmt|dc\d|az\d|eu|us|uk|de|nl|fra|ams|lon|nyc|sfo|sin|euw\d?|use\d?|usw\d?|west|east|north|south|central)"
-_ROLE = r"(?:db|sql|pg|psql|mysql|maria|mongo|redis|kafka|zk|es|elastic|web|www|app|api|fe|be|lb|haproxy|nginx|proxy|gw|gateway|edge|cache|mq|rabbit|queue|worker|node|master|slave|replica|primary|standby|etcd|k8s|kube|ceph|osd|mon|san|nas|fs|file|nfs|smb|backup|bkp|dns|ns|ntp|ldap|ad|dc|vpn|fw|firewall|sw|switch|rtr|router|core|esx|esxi|hv|hyp|kvm|vm|srv|server|host|box|jump|bastion|build|ci|jenkins|runner|log|logs|mail|mx|smtp|print|term|ts|rdp|spark|hdfs|hadoop|batch|etl|ml|gpu|data|search|store|storage|git|registry|vault|consul|nomad|prom|monitor|mgmt|pos|kiosk|scan|gke|eks|aks|ip)"
+_ENVIRONMENTS = frozenset(
+    """prod prd preprod stage staging stg dev tst uat qa int live dr dmz lab infra core mgmt eu us uk de nl fra ams lon nyc sfo sin
+    euw use usw dc az west east north south central""".split()
+)
+_ROLES = frozenset(
+    """db sql pg psql mysql maria mongo redis kafka zk es elastic web www app api fe be lb haproxy nginx proxy gw gateway edge
+    cache mq rabbit queue worker node master slave replica primary standby etcd kube ceph osd mon san nas fs file nfs smb
+    backup bkp dns ns ntp ldap ad dc vpn fw firewall sw switch rtr router core esx esxi hv hyp kvm vm srv server host box
+    jump bastion build ci jenkins runner log logs mail mx smtp print term ts rdp spark hdfs hadoop batch etl ml gpu data
+    search store storage git registry vault consul nomad prom monitor mgmt pos kiosk scan gke eks aks""".split()
+)
 # Machines are named by what they do, where, and a number.
-_MACHINE = re.compile(
-    rf"(?<![\w.\x00/-])(?:"
-    rf"ip-\d{{1,3}}-\d{{1,3}}-\d{{1,3}}-\d{{1,3}}"
-    rf"|(?=[a-z0-9-]{{0,40}}\d)(?=(?:[a-z0-9]{{1,20}}-){{0,5}}{_ENVIRONMENT}\d{{0,3}}-)[a-z][a-z0-9]{{0,20}}(?:-[a-z0-9]{{1,12}}){{1,6}}-\d{{1,4}}[a-z]?"
-    rf"|{_ROLE}-(?:[a-z0-9]{{1,12}}-){{0,4}}{_ENVIRONMENT}(?:-[a-z0-9]{{1,12}}){{0,3}}-?\d{{1,4}}"
-    rf"|{_ENVIRONMENT}-(?:[a-z0-9]{{1,12}}-){{0,3}}{_ROLE}-?\d{{1,4}}[a-z]?"
-    rf"|{_ROLE}(?:-[a-z]{{2,12}})?\d{{2,4}}[a-z]?(?!\.\d)"
-    rf"|(?:{_ROLE})-(?:[a-z0-9]{{2,16}}-)*[a-z]{{3,16}}(?:-\d{{1,4}})"
-    rf")(?![\w-]|\.\d)",
-    re.I,
+_NUMBERED = re.compile(
+    r"(?<![\w.\x00/-])(?=[A-Za-z-]{1,40}\d)[A-Za-z][A-Za-z0-9]{0,30}(?:-[A-Za-z0-9]{1,20}){0,8}(?![\w-]|\.\d)"
 )
 # A pod's or a node pool's name ends in random letters.
 _POD = re.compile(
@@ -223,10 +224,11 @@ def _hosts(text: str) -> Iterator[Found]:
             end = match.start() + len(name) + len(match["port"] or "") + len(path)
             end = len(_URL_END.sub("", text[match.start() : end])) + match.start()
             yield Found(match.start(), end, "url" if path else "host", text[match.start() : end].lower())
-    for pattern in (_MACHINE, _POD):
-        for match in pattern.finditer(text):
-            if not _is_product(match.group()):
-                yield Found(match.start(), match.end(), "host", match.group().lower())
+    for match in _NUMBERED.finditer(text):
+        if _is_machine(match.group().lower()):
+            yield Found(match.start(), match.end(), "host", match.group().lower())
+    for match in _POD.finditer(text):
+        yield Found(match.start(), match.end(), "host", match.group().lower())
     for match in _NAMED_MACHINE.finditer(text):
         host = match["host"]
         if "-" in host and not _is_product(host) and (re.search(r"\d", host) or _is_own(host)) or re.search(r"[a-z]\d{2,}$", host) and not _is_product(host):
@@ -235,6 +237,24 @@ def _hosts(text: str) -> Iterator[Found]:
         yield Found(match.start(), match.end(), "host", match["host"].lower())
     for match in _SSH.finditer(text):
         yield Found(match.start("login"), match.end("login"), "host", match["login"].rpartition("@")[2].lower())
+
+
+def _is_machine(name: str) -> bool:
+    """Return whether a name with a number says what a machine does or where it stands: db-prod-03, web01, kafka-eu-3."""
+    parts = name.split("-")
+    bare = [part.rstrip("0123456789") for part in parts]
+    if parts[0] == "ip" and len(parts) == 5:
+        return all(part.isdigit() for part in parts[1:])
+    if _is_product(name):
+        return False
+    if len(parts) == 1:
+        return bare[0] in _ROLES and 2 <= len(name) - len(bare[0]) <= 3
+    numbered = re.search(r"(?<!\d)\d{1,4}[a-z]?$", parts[-1]) is not None
+    placed = any(part in _ENVIRONMENTS for part in bare)
+    does = any(part in _ROLES for part in bare)
+    if len(parts) == 2:
+        return numbered and (placed and does or does and parts[1].startswith("0"))
+    return numbered and (placed or bare[0] in _ROLES)
 
 
 def _is_own(host: str) -> bool:

@@ -149,12 +149,16 @@ def _is_place(text: str, start: int, name: str) -> bool:
 
 
 def _proper_nouns(text: str) -> Iterator[Found]:
-    for line in re.finditer(r"[^\n]+", text):
-        # Elsewhere every noun has a capital.
-        if len(_ENGLISH.findall(line.group())) * 12 < len(line.group().split()) or not _ENGLISH.search(line.group()):
+    for match in _CAPITALISED.finditer(text):
+        word = match.group()
+        if not _is_proper(word):
             continue
-        for match in _CAPITALISED.finditer(text, line.start(), line.end()):
-            word = match.group()
-            before = text[max(line.start(), match.start() - 6) : match.start()]
-            if _is_proper(word) and not (_SENTENCE_START.search(before) and not re.match(r"'s\b|’s\b", text[match.end() : match.end() + 2])):
-                yield Found(match.start(), match.end(), "name", word.lower(), uncertain=True)
+        before = text[max(0, match.start() - 6) : match.start()]
+        starts = _SENTENCE_START.search(before) and not re.match(r"'s\b", text[match.end() : match.end() + 3])
+        if not starts and _is_english(text[max(0, match.start() - 100) : match.end() + 100]):
+            yield Found(match.start(), match.end(), "name", word.lower(), uncertain=True)
+
+
+def _is_english(text: str) -> bool:
+    """Return whether the words around are English, where a capital within a sentence means a name."""
+    return len(_ENGLISH.findall(text)) * 12 >= len(text.split())
