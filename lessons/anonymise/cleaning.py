@@ -128,7 +128,8 @@ def _find(left: Layer, vocabulary: Vocabulary, depth: int = 0) -> Iterator[Found
         for one in _find_in(layer.text, vocabulary):
             if any(c.isalnum() for c in layer.text[one.start : one.end]):
                 start, end = layer.source(one.start, one.end)
-                yield Found(start, end, one.kind, one.identity, one.uncertain)
+                if layer.admits(start, end):
+                    yield Found(start, end, one.kind, one.identity, one.uncertain)
         if depth < MAX_DEPTH:
             yield from _find_encoded(layer, vocabulary, depth)
 

@@ -27,17 +27,20 @@ _NUMERIC = re.compile(
     rf"|(?<![\d.\w/-]){_DAY}[. ]{{1,2}}{_ROMAN}\.?\s?{_YEAR}\b"
     rf"|(?<![\dA-Za-z.]){_YEAR}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:[T_-]?(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?Z?)?(?![\dA-Za-z])"
     rf"|\b{_YEAR}-?W(?:0[1-9]|[1-4]\d|5[0-3])(?:-?[1-7])?\b"
-    rf"|\b(?:week|wk|KW|Woche|semaine|semana|týden|tyden|CW)\s?(?:no\.? ?)?(?:[1-9]|[1-4]\d|5[0-3])(?:[ /]{_YEAR})?\b(?!\s?(?:days|of retention))"
     rf"|\b{_YEAR}-(?:00[1-9]|0[1-9]\d|[12]\d\d|3[0-5]\d|36[0-6])(?![\d-])"
 )
+_WEEK = re.compile(
+    rf"\b(?:[Ww]eek|wk|KW|CW|Woche|semaine|semana|tyden)\s?(?:no\.? ?)?(?:[1-9]|[1-4]\d|5[0-3])(?:[ /]{_YEAR})?\b(?!\s?(?:days|of retention))"
+)
 _CJK = re.compile(r"(?:\d{2,4}\s?[年년]\s?)?\d{1,2}\s?[月월]\s?\d{1,2}\s?[日号號일](?:\s?\d{1,2}[時时시点點:]\s?\d{0,2}[分분]?)?")
+_FIRST_DIGIT = re.compile(r"\d(?<!\d\d)")
 _EPOCH = re.compile(r"(?<![\w.+-])1[4-9]\d{8}(?:\.\d{1,9}|\d{3}(?:\d{3}){0,2})?(?![\w]|\.\d)")
 _EPOCH_UNIT = re.compile(r"\s?(?:bytes?|[kmgt]i?b|requests?|rows?|records?|messages?|ns|us|µs|ms|hits?|keys?|events?|times)\b", re.I)
 _CLOCK = re.compile(
     r"(?<![\d:.])(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.,]\d{1,9}(?:\s?(?:Z\b|UTC|CES?T|[+-]\d\d:?\d\d))?|\s?(?:Z\b|UTC|GMT|CES?T|E[SD]T|P[SD]T)|(?=\s+(?:ERROR|WARN|INFO|DEBUG|FATAL|TRACE)|[Z\]]))"
 )
 _RELATIVE = re.compile(
-    r"\b(?:the )?(?:[1-9]|[12]\d|3[01])(?:st|nd|rd|th)\b(?= (?:at|around|night|morning|evening|\d\d:)|[,.]? \d\d:)", re.I
+    r"\b(?:[1-9]|[12]\d|3[01])(?:st|nd|rd|th)\b(?= (?:at|around|night|morning|evening|\d\d:)|[,.]? \d\d:)", re.I
 )
 
 
@@ -47,26 +50,26 @@ _YEAR_AFTER = (
     r"(?:(?:\s?(?:of|de|del|,)|[-/.])?\s{0,2}(?:(?:19|20)\d\d|'\d\d)(?!\d)(?:\s?(?:roku|r\.|goda|roku\b|rokuu?|p\.|an))?)"
 )
 # The month's name is looked up afterwards: a pattern of seven hundred names would be slow.
-_NAMED = (
-    re.compile(
-        rf"(?<![\w.:-])(?:the )?(?:(?:{_DAY}\s?[-–/]\s?)?{_DAY}{_SUFFIX}|{_ORDINALS}){_LINK}"
-        rf"(?P<month>[a-z]{{3,14}})(?![a-z])\.?(?P<year>{_YEAR_AFTER})?(?:(?:[: ]|{_LINK})?{_TIME})?",
-        re.I,
-    ),
-    re.compile(
-        rf"\b(?P<month>[a-z]{{3,14}})\.?\s(?:the\s)?(?:{_DAY}(?:st|nd|rd|th)?(?![\w:%]|\.\d)|{_ORDINALS}\b)"
-        rf"(?P<year>,?\s(?:(?:19|20)\d\d)\b)?{_TIME}?",
-        re.I,
-    ),
-    re.compile(rf"\b(?P<year>{_YEAR})[-/. ](?P<month>[a-z]{{3,14}})[-/. ]{_DAY}\b", re.I),
+_MONTH_AFTER = re.compile(
+    rf"(?<![\w.:-])(?:{_DAY}\s?[-–/]\s?)?{_DAY}{_SUFFIX}{_LINK}"
+    rf"(?P<month>[a-z]{{3,14}})(?![a-z])\.?(?P<year>{_YEAR_AFTER})?(?:(?:[: ]|{_LINK})?{_TIME})?",
+    re.I,
 )
+_MONTH_AFTER_WORD = re.compile(
+    rf"\b(?:the )?{_ORDINALS}{_LINK}(?P<month>[a-z]{{3,14}})(?![a-z])(?P<year>{_YEAR_AFTER})?{_TIME}?", re.I
+)
+_MONTH_BEFORE = re.compile(r"\b(?P<month>[A-Za-z]{3,14})\.?\s(?:the\s)?$")
+_DAY_AFTER = re.compile(
+    rf"{_DAY}(?:st|nd|rd|th)?(?![\w:%]|\.\d)(?P<year>,?\s(?:(?:19|20)\d\d)\b)?{_TIME}?", re.I
+)
+_MONTH_WITHIN = re.compile(rf"\b(?P<year>{_YEAR})[-/. ](?P<month>[a-z]{{3,14}})[-/. ]{_DAY}\b", re.I)
 _ENGLISH = frozenset("jan feb mar apr may jun jul aug sep sept oct nov dec".split())
 
 
-def _is_month(match: re.Match[str]) -> bool:
+def _is_month(name: str, year: str | None) -> bool:
     """Return whether the word is a month's name; a short one of another language counts only with a year."""
-    name = match["month"].lower()
-    return name in months() and (len(name) > 3 or name in _ENGLISH or match["year"] is not None)
+    name = name.lower()
+    return name in months() and (len(name) > 3 or name in _ENGLISH or year is not None)
 
 
 # A weekday belongs to the date that follows it, and so does a time to the date that it stands before.
@@ -86,18 +89,41 @@ _TIME_BEFORE = re.compile(r"(?<![\d:.])(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?(?
 
 def find_dates(text: str) -> Iterator[Found]:
     """Yield each date that names a day or a week, with its time and weekday; points of time in seconds; log times."""
-    for pattern in (_NUMERIC, _CJK, *_NAMED):
-        for match in pattern.finditer(text):
-            if pattern in _NAMED and not _is_month(match):
-                continue
-            start, end = _led(text, match.start()), match.end()
-            yield Found(start, end, "date", " ".join(text[start:end].lower().split()))
-    for match in _EPOCH.finditer(text):
-        if not _EPOCH_UNIT.match(text, match.end()):
+    for start, end in _dates(text):
+        start = _led(text, start)
+        yield Found(start, end, "date", " ".join(text[start:end].lower().split()))
+    for digit in _FIRST_DIGIT.finditer(text):
+        match = _EPOCH.match(text, digit.start())
+        if match and not _EPOCH_UNIT.match(text, match.end()):
             yield Found(match.start(), match.end(), "date", match.group())
-    for pattern in (_CLOCK, _RELATIVE):
+        match = _CLOCK.match(text, digit.start())
+        if match:
+            yield Found(match.start(), match.end(), "time", match.group())
+
+
+def _dates(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where dates stand. All but those in words begin or end with a number: only numbers are looked at."""
+    for digit in _FIRST_DIGIT.finditer(text):
+        place = digit.start()
+        for pattern in (_NUMERIC, _RELATIVE):
+            match = pattern.match(text, place)
+            if match:
+                yield match.span()
+        for pattern in (_MONTH_AFTER, _MONTH_WITHIN):
+            match = pattern.match(text, place)
+            if match and _is_month(match["month"], match["year"]):
+                yield match.span()
+        before = _MONTH_BEFORE.search(text[max(0, place - 24) : place])
+        if before:
+            match = _DAY_AFTER.match(text, place)
+            if match and _is_month(before["month"], match["year"]):
+                yield place - len(before.group()), match.end()
+    for match in _MONTH_AFTER_WORD.finditer(text):
+        if _is_month(match["month"], match["year"]):
+            yield match.span()
+    for pattern in (_WEEK, _CJK):
         for match in pattern.finditer(text):
-            yield Found(match.start(), match.end(), "time" if pattern is _CLOCK else "date", match.group())
+            yield match.span()
 
 
 def _led(text: str, start: int) -> int:

@@ -9,6 +9,7 @@ import binascii
 import html
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,8 +19,10 @@ from confusable_homoglyphs.confusables import confusables_data
 
 # How often a text is decoded again: percent in percent in percent, base64 in base64.
 MAX_DEPTH = 4
-# Characters around a change that are read with it: more than any detector looks at.
-CONTEXT = 320
+# Characters around a change in which something may be found because of it, and those that are read with them: detectors
+# look back as far.
+NEAR = 80
+CONTEXT = 200
 # Encoded runs that are looked into, for each text.
 MAX_RUNS = 4000
 
@@ -35,6 +38,16 @@ class Layer:
     text: str
     starts: Sequence[int] | None = None
     ends: Sequence[int] | None = None
+    # The stretches of the source, in order, that the layer was made for; None: all. The rest is there to be read with
+    # them, and ends where no word does: what is found there alone is no finding.
+    core: Sequence[tuple[int, int]] | None = None
+
+    def admits(self, start: int, end: int) -> bool:
+        """Return whether a finding at these places of the source touches what the layer was made for."""
+        if self.core is None:
+            return True
+        place = bisect_left(self.core, start, key=lambda stretch: stretch[1])
+        return place < len(self.core) and self.core[place][0] <= end
 
     def source(self, start: int, end: int) -> tuple[int, int]:
         """Return the stretch of the source that these characters came from; ``start < end``."""
@@ -43,11 +56,11 @@ class Layer:
         return self.starts[start], self.ends[end - 1]
 
 
-    def part(self, start: int, end: int) -> "Layer":
-        """Return the layer of some of the characters."""
-        if self.starts is None or self.ends is None:
-            return Layer(self.text[start:end], range(start, end), range(start + 1, end + 1))
-        return Layer(self.text[start:end], self.starts[start:end], self.ends[start:end])
+    def part(self, start: int, end: int, core: Sequence[tuple[int, int]]) -> "Layer":
+        """Return the layer of some of the characters, made for these stretches of it."""
+        starts = range(start, end) if self.starts is None else self.starts[start:end]
+        ends = range(start + 1, end + 1) if self.ends is None else self.ends[start:end]
+        return Layer(self.text[start:end], starts, ends, [self.source(*stretch) for stretch in core])
 
 
 def layers(base: Layer, depth: int = 0) -> Iterator[Layer]:
@@ -62,20 +75,21 @@ def layers(base: Layer, depth: int = 0) -> Iterator[Layer]:
 
 
 def around(layer: Layer, places: Iterable[tuple[int, int]]) -> Iterator[Layer]:
-    """Yield the parts of a layer that hold these stretches (in order) and the words before and behind them."""
-    text, last = layer.text, 0
-    parts: list[tuple[int, int]] = []
+    """Yield the parts of a layer that hold these stretches (in order) and what must be read with them."""
+    text = layer.text
+    parts: list[tuple[int, int, list[tuple[int, int]]]] = []
     for start, end in places:
-        if start < last and parts:
-            continue_from = parts.pop()[0]
+        core = (max(0, start - NEAR), min(len(text), end + NEAR))
+        first = _word_start(text, max(0, start - CONTEXT))
+        last = _word_end(text, min(len(text), end + CONTEXT))
+        if parts and first <= parts[-1][1]:
+            since, _, cores = parts.pop()
+            cores.append(core)
+            parts.append((since, last, cores))
         else:
-            continue_from = _word_start(text, max(0, start - CONTEXT))
-        last = max(last, _word_end(text, min(len(text), end + CONTEXT)))
-        if parts and continue_from < parts[-1][1]:
-            continue_from = parts.pop()[0]
-        parts.append((continue_from, last))
-    for start, end in parts:
-        yield layer.part(start, end)
+            parts.append((first, last, [core]))
+    for start, end, cores in parts:
+        yield layer.part(start, end, cores)
 
 
 def _word_start(text: str, place: int) -> int:
@@ -179,7 +193,7 @@ class _Building:
     def layer(self) -> Layer:
         """Return the finished layer."""
         self._copy(len(self._base.text))
-        return Layer("".join(self._pieces), self._starts, self._ends)
+        return Layer("".join(self._pieces), self._starts, self._ends, self._base.core)
 
     def _copy(self, to: int) -> None:
         since, base = self._copied, self._base

@@ -3,13 +3,14 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import accumulate
 
 from lessons.anonymise.findings import Found
 from lessons.anonymise.names import Commonness, Spelling, Vocabulary
 from lessons.anonymise.usage import Usage, person_usage, thing_usage
 from lessons.anonymise.wordlists import is_common
 
-_TOKENS = re.compile(r"[a-z0-9]+")
+_TOKENS = re.compile(r"[A-Za-z0-9]+")
 # Between two words of a name anything may stand that joins words, within reason.
 _JOINT = re.compile(r"[^A-Za-z0-9.,;!?]{0,4}(?:[.,]\s?|[\s\W]{0,12})", re.S)
 # Within a word only a line break with its hyphen, quote marks or comment sign.
@@ -31,16 +32,12 @@ class _Skeleton:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.lower = text.lower() if text.isascii() else "".join(c.lower() if c.isascii() else c for c in text)
-        tokens = [(match.start(), match.group()) for match in _TOKENS.finditer(self.lower)]
-        self.letters = "".join(token for _, token in tokens)
-        self.sources = [start for start, _ in tokens]
-        self.ends = [start + len(token) for start, token in tokens]
-        self.places: list[int] = []
-        place = 0
-        for _, token in tokens:
-            self.places.append(place)
-            place += len(token)
+        tokens = list(_TOKENS.finditer(text))
+        self.letters = "".join([token.group() for token in tokens]).lower()
+        self.sources = [token.start() for token in tokens]
+        self.ends = [token.end() for token in tokens]
+        # Where each token begins among the letters.
+        self.places = [0, *accumulate(end - start for start, end in zip(self.sources, self.ends, strict=True))][:-1]
 
 
 def find_names(text: str, vocabulary: Vocabulary) -> Iterator[Found]:
@@ -69,9 +66,9 @@ def _placed(skeleton: _Skeleton, spelling: Spelling, a: int, b: int) -> Found | 
     embedded = rare and b - a >= 7
     if not (a == skeleton.places[first] or _breaks(text, start) or embedded):
         return None
-    rest = skeleton.lower[end : skeleton.ends[last]]
+    rest = text[end : skeleton.ends[last]].lower()
     if rest and not _breaks(text, end):
-        whole = skeleton.lower[skeleton.sources[last] : skeleton.ends[last]]
+        whole = text[skeleton.sources[last] : skeleton.ends[last]].lower()
         declined = rest in _PLURAL or (rest in _CASES and (rare or spelling.stem))
         if declined and b - a >= 3 and not (first == last and spelling.kind == "person" and is_common(whole)):
             end = skeleton.ends[last]
