@@ -51,14 +51,14 @@ _YEAR_AFTER = (
 )
 # The month's name is looked up afterwards: a pattern of seven hundred names would be slow.
 _MONTH_AFTER = re.compile(
-    rf"(?<![\w.:-])(?:{_DAY}\s?[-–/]\s?)?{_DAY}{_SUFFIX}{_LINK}"
+    rf"(?:{_DAY}\s?[-–/]\s?)?{_DAY}{_SUFFIX}{_LINK}"
     rf"(?P<month>[a-z]{{3,14}})(?![a-z])\.?(?P<year>{_YEAR_AFTER})?(?:(?:[: ]|{_LINK})?{_TIME})?",
     re.I,
 )
 _MONTH_AFTER_WORD = re.compile(
     rf"\b(?:the )?{_ORDINALS}{_LINK}(?P<month>[a-z]{{3,14}})(?![a-z])(?P<year>{_YEAR_AFTER})?{_TIME}?", re.I
 )
-_MONTH_BEFORE = re.compile(r"\b(?P<month>[A-Za-z]{3,14})\.?\s(?:the\s)?$")
+_MONTH_BEFORE = re.compile(r"\b(?P<month>[A-Za-z]{3,14})\.?\s{1,2}(?:the\s)?$")
 _DAY_AFTER = re.compile(
     rf"{_DAY}(?:st|nd|rd|th)?(?![\w:%]|\.\d)(?P<year>,?\s(?:(?:19|20)\d\d)\b)?{_TIME}?", re.I
 )
@@ -122,8 +122,9 @@ def _dates(text: str) -> Iterator[tuple[int, int]]:
         if _is_month(match["month"], match["year"]):
             yield match.span()
     for pattern in (_WEEK, _CJK):
-        for match in pattern.finditer(text):
-            yield match.span()
+        if pattern is _WEEK or not text.isascii():
+            for match in pattern.finditer(text):
+                yield match.span()
 
 
 def _led(text: str, start: int) -> int:

@@ -7,7 +7,7 @@ from itertools import accumulate
 
 from lessons.anonymise.findings import Found
 from lessons.anonymise.names import Commonness, Spelling, Vocabulary
-from lessons.anonymise.usage import Usage, person_usage, thing_usage
+from lessons.anonymise.usage import Usage, part_usage, person_usage, thing_usage
 from lessons.anonymise.wordlists import is_common
 
 _TOKENS = re.compile(r"[A-Za-z0-9]+")
@@ -51,8 +51,9 @@ def find_names(text: str, vocabulary: Vocabulary) -> Iterator[Found]:
                     yield found
     if vocabulary.initials is not None:
         for match in vocabulary.initials.finditer(text):
-            letters = match["initials"]
-            yield Found(match.start("initials"), match.end("initials"), "person", vocabulary.initials_of[letters])
+            group = match.lastgroup or ""
+            letters = re.sub(r"[^A-Z]", "", match[group])
+            yield Found(*match.span(group), "person", vocabulary.initials_of[letters])
 
 
 def _placed(skeleton: _Skeleton, spelling: Spelling, a: int, b: int) -> Found | None:
@@ -78,6 +79,10 @@ def _placed(skeleton: _Skeleton, spelling: Spelling, a: int, b: int) -> Found | 
         return None
     if not _joined(skeleton, spelling, a, first, last, rare):
         return None
+    if first == last and end - start < skeleton.ends[last] - skeleton.sources[last]:
+        # OAuth holds no service of the name auth.
+        if is_common(text[skeleton.sources[last] : skeleton.ends[last]].lower()):
+            return None
     return _judged(text, spelling, start, end)
 
 
@@ -116,7 +121,7 @@ def _judged(text: str, spelling: Spelling, start: int, end: int) -> Found | None
         if usage is not Usage.WORD and word[0].isupper():
             start, end = _with_initials(text, start, end)
     else:
-        usage = thing_usage(text, start, end, spelling.commonness, spelling.kind)
+        usage = part_usage(text, start, end) if spelling.part else thing_usage(text, start, end, spelling.commonness)
     if usage is Usage.WORD:
         return None
     return Found(start, end, spelling.kind, spelling.identity, uncertain=usage is Usage.UNCLEAR)

@@ -101,6 +101,8 @@ class Spelling:
     breaks: frozenset[int]
     # Letters of a declined name that an ending must follow.
     stem: bool = False
+    # One ordinary word of a longer name: a name only where "team" or the like says so.
+    part: bool = False
     # A login, which is written in small letters and cannot be declined.
     login: bool = False
 
@@ -130,26 +132,37 @@ def compile_names(names: Names) -> Vocabulary:
     for name in names.people:
         _put(spellings, _person(name))
         letters = "".join(word[0] for word in plain(name).replace("\x02", " ").split() if word[0].isalpha()).upper()
-        if 2 <= len(letters) <= 4 and not is_common(letters.lower()):
+        if 2 <= len(letters) <= 4:
             initials[letters] = _identity(name)
     for name, email in zip(names.people, names.emails, strict=False):
         _put(spellings, _logins(name, email))
-    for host in names.hosts:
+    # An address among the hosts is found by its shape.
+    hosts = [host for host in names.hosts if re.search(r"[^\W\d]", host) and ":" not in host]
+    for host in hosts:
         _put(spellings, _host(host))
-    for domain in {email.rpartition("@")[2] for email in names.emails} | {h for h in names.hosts if "." in h}:
+    for domain in {email.rpartition("@")[2] for email in names.emails} | set(hosts):
         _put(spellings, _company(domain))
     automaton = ahocorasick.Automaton()
     for letters, found in spellings.items():
         automaton.add_word(letters, (len(letters), tuple(found)))
     automaton.make_automaton()
-    pattern = None
-    if initials:
-        either = "|".join(sorted(initials))
-        pattern = re.compile(
-            rf"(?:[—–/~(\[]\s?|(?<!\w)-{{1,2}}\s?|\b(?:by|cc|from|ask|ping|paged|with|author|owner|reviewer|assignee)[ :]\s?@?)"
-            rf"(?P<initials>{either})(?![\w-])(?!\.\w)"
-        )
-    return Vocabulary(automaton if spellings else None, pattern, initials)
+    return Vocabulary(automaton if spellings else None, _initials_pattern(initials), initials)
+
+
+def _initials_pattern(initials: Iterable[str]) -> re.Pattern[str] | None:
+    """Return the pattern of initials where a person signs or is named by them; those with dots count everywhere."""
+    every = sorted(initials)
+    telling = [letters for letters in every if not is_common(letters.lower())]
+    long = [letters for letters in telling if len(letters) > 2]
+    places = [
+        (r"(?:[—–]|(?<!\w)-{1,2})\s?", every, r"(?=\s*(?:$|\n))"),
+        (r"(?:[—–/~(\[]\s?|(?<!\w)-{1,2}\s?|\b(?:by|cc|from|ask|ping|paged|with|author|owner|reviewer|assignee)[ :]\s?@?)", telling, r"(?![\w-]|\.\w)"),
+        (r"\b", telling, r"(?= (?:said|says|and I|[a-z]{3,}ed|was on|is on)\b)"),
+        (r"(?<![\w-])", long, r"(?![\w-]|\.\w)"),
+        (r"(?<![\w.])", [r"\. ?".join(letters) + r"\." for letters in every], ""),
+    ]
+    lines = [f"{before}(?P<i{n}>{'|'.join(some)}){after}" for n, (before, some, after) in enumerate(places) if some]
+    return re.compile("|".join(lines)) if lines else None
 
 
 def _put(spellings: dict[str, dict[Spelling, None]], found: Iterable[tuple[str, Spelling]]) -> None:
@@ -218,6 +231,8 @@ def _thing(kind: str, name: str) -> Iterator[tuple[str, Spelling]]:
             for word in words:
                 if len(word) >= 5 and commonness([word]) is Commonness.RARE:
                     yield _spelling(kind, identity, [word])
+                elif len(word) >= 4 and kind == "team" and commonness([word]) is Commonness.ORDINARY:
+                    yield _spelling(kind, identity, [word], part=True)
 
 
 def _person(name: str) -> Iterator[tuple[str, Spelling]]:

@@ -233,6 +233,8 @@ def _hosts(text: str) -> Iterator[Found]:
         host = match["host"]
         if "-" in host and not _is_product(host) and (re.search(r"\d", host) or _is_own(host)) or re.search(r"[a-z]\d{2,}$", host) and not _is_product(host):
             yield Found(match.start("host"), match.end("host"), "host", host.lower())
+    if "@" not in text:
+        return
     for match in _AT_MACHINE.finditer(text):
         yield Found(match.start(), match.end(), "host", match["host"].lower())
     for match in _SSH.finditer(text):

@@ -8,16 +8,18 @@ import re
 from collections.abc import Iterator
 
 from lessons.anonymise.findings import Found
-from lessons.anonymise.wordlists import is_common, months, ordinary, places, technology
+from lessons.anonymise.wordlists import given_names, is_common, months, ordinary, places, technology
 
 _UP = r"[A-Z][A-Za-z0-9'’\-]{1,30}"
 _NAME = rf"{_UP}(?:(?:\s(?:&|and Sons|und Söhne|of|de|der|van|von)\s|\s?&\s?|[ \t]){_UP}){{0,4}}"
 _LEGAL = (
     r"(?:GmbH(?: & Co\.? KG)?|AG|KG|KGaA|SE|mbH|e\.V\.|Ltd|Limited|Inc|LLC|LLP|PLC|plc|Corp|Corporation|Co\.|S\.?A\.?S?|SARL|S\.à r\.l\.|BV|B\.V\.|NV|N\.V\.|"
-    r"AB|AS|ASA|A/S|ApS|Oy|Oyj|OY|hf\.|ehf\.|OÜ|UAB|SIA|s\.\s?r\.\s?o\.|a\.\s?s\.|Sp\. z o\. ?o\.|S\.?p\.?A\.?|S\.?r\.?l\.?|S\.?L\.?|Pty(?: Ltd)?|Kft\.?|Zrt\.?|d\.o\.o\.|"
+    r"AB|AS|ASA|A/S|ApS|Oy|Oyj|OY|hf\.|ehf\.|OÜ|UAB|SIA|s\.\s?r\.\s?o\.|a\.\s?s\.|[Ss]p\. z o\. ?o\.|S\.?p\.?A\.?|S\.?r\.?l\.?|S\.?L\.?|Pty(?: Ltd)?|Kft\.?|Zrt\.?|d\.o\.o\.|"
     r"Lda|Ltda|GbR|OHG|Group|Holdings?|Gruppe|Bank|Airlines?|Insurance|Logistics|Retail|Foods?|Pharma|Motors|Energy|Telecom|Hospital|University|Stores?)"
 )
 _LEGAL_WORD = re.compile(_LEGAL)
+# Those that stand behind a name and nowhere else: what is before them is a name, be it the most ordinary words.
+_SURELY_LEGAL = re.compile(r"GmbH|mbH|KGaA|Ltd|LLC|LLP|PLC|Inc|Corp|Corporation|Limited|SARL|Oyj?|ApS|Pty|Kft|Zrt|Lda|Ltda|GbR|OHG")
 _LEGAL_AFTER = re.compile(rf"\s{_LEGAL}(?![A-Za-z])")
 _BUSINESS = re.compile(
     r"Hotel|Bank|Banco|Banque|Stadtwerke|Sparkasse|Volksbank|Raiffeisenbank|Klinik|Klinikum|Spital|Hospital|Hopital|Universit(?:y|at|e)|Apotheke|"
@@ -30,6 +32,9 @@ _CUSTOMER_WORD = (
 )
 _JOINED = r"(?:\s(?:named|called|is|was|are|were|like|such as|and|at|from)\s|[ :=]{1,3}\(?|,\s)[\"'`(]?"
 _CUSTOMER_BEFORE = re.compile(rf"\b{_CUSTOMER_WORD}{_JOINED}$")
+_NAMED_CUSTOMER = re.compile(r"\b(?:customers?|clients?|merchant|tenant|retailer|kunden?|mandant|cliente?)(?: (?:named|called))? [\"']?$")
+_GREETING = re.compile(r"\b(?:hi|hey|hello|dear|cc|thanks|thank you|ping(?:ed)?|regards),? @?$")
+_NOBODY = frozenset("all team everyone everybody there folks guys the you for to it i we this that".split())
 _CUSTOMER_AFTER = re.compile(
     r"(?:'s|s')?\s(?:tenants?|accounts?|customers?|shops?|stores?|storefront|subscriptions?|contracts?|invoices?|orders|users?|data|"
     r"integration|portal|site|website|checkout|SLA)\b"
@@ -63,6 +68,15 @@ _STREET = re.compile(
 )
 _RUN = re.compile(rf"(?<![\w@/\\.$-]){_NAME}")
 _CAPITALISED = re.compile(r"(?<![\w.@/\\$#&<{:=_-])[A-Z][a-z]{2,24}(?:-[A-Z][a-z]{1,24})?(?![\w@/\\=({\[:]|\.\w|-\w|_)")
+_NEIGHBOUR_LEFT = re.compile(r"(?<![\w.@/-])([A-Z][a-z]{1,15}) $")
+_NEIGHBOUR_RIGHT = re.compile(r" ([A-Z][a-z]{2,20})(?![\w@/(-]|\.\w)")
+_INITIAL_AND_NAME = re.compile(r"(?<![\w.])(?:[A-Z]\. ?){1,3}([A-Z][a-z]{2,20})(?![\w@/(])")
+_SPEAKS = re.compile(r"'s\b| (?:and|or) [A-Z]|,? (?:who|also )?(?:complained|reported|said|says|told|called|asked|confirmed|noticed|wrote|paged|agreed|thinks|knows|joined)\b")
+_FUNCTION_WORDS = frozenset(
+    """the a an our your their his her its this that these those when while after before if in on at for from by with dear hi
+    hey and but then also both we they it as since once because until however thanks today yesterday only all some every
+    each no not please see ask call restart contact customer client user team per via to of or so both""".split()
+)
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;|•*>\"“(\[]\s{0,3}|\n\s*|(?:^|\n)\s*[-*\d.)]+\s)$")
 _ENGLISH = re.compile(r"\b(?:the|and|was|were|is|are|of|to|for|with|that|after|from|has|had|because|since|when|not|it|we|our)\b", re.I)
 
@@ -70,8 +84,11 @@ _ENGLISH = re.compile(r"\b(?:the|and|was|were|is|are|of|to|for|with|that|after|f
 def find_in_prose(text: str) -> Iterator[Found]:
     """Yield customers, places and people by the words around them, and other proper nouns as uncertain."""
     for run in _RUN.finditer(text):
+        told = _told(text, run)
         start = _skip_common(text, run.start(), run.end())
-        if start is not None:
+        if told is not None:
+            yield told
+        elif start is not None:
             yield from _by_context(text, run.start(), start, run.end())
         yield from _places(text, run.start(), run.group())
     for match in _SLUG.finditer(text):
@@ -87,10 +104,28 @@ def find_in_prose(text: str) -> Iterator[Found]:
     yield from _proper_nouns(text)
 
 
+def _told(text: str, run: re.Match[str]) -> Found | None:
+    """Return the name of a customer or a person that is told to be one, be it of the most ordinary words."""
+    words = [re.sub(r"'s?$", "", word) for word in run.group().split()]
+    if len(words) > 1 and _SURELY_LEGAL.fullmatch(words[-1]):
+        return _found(text, run.start(), run.end(), "customer")
+    start = run.start()
+    if len(words) > 1 and _GREETING.fullmatch(words[0].lower() + " "):
+        start = text.index(" ", start) + 1
+        words.pop(0)
+    before = text[max(0, start - 24) : start].lower()
+    first = words[0].lower()
+    if first in technology() or first in _NOBODY or _is_code(words[0]):
+        return None
+    if _GREETING.search(before):
+        return _found(text, start, run.end(), "person")
+    return _found(text, start, run.end(), "customer") if _NAMED_CUSTOMER.search(before) else None
+
+
 def _by_context(text: str, first: int, start: int, end: int) -> Iterator[Found]:
     """Yield what a row of words with capitals names, of which the one at ``start`` is a proper name."""
     words = list(re.finditer(r"\S+", text[first:end]))
-    legal = next((word for word in words[1:] if _LEGAL_WORD.fullmatch(word.group()) and first + word.start() > start), None)
+    legal = next((word for word in words[1:] if _LEGAL_WORD.fullmatch(re.sub(r"'s?$", "", word.group())) and first + word.start() > start), None)
     follows = _LEGAL_AFTER.match(text, end)
     trimmed = _trimmed(text, start, end)
     before, after = text[max(0, start - 48) : start].lower(), text[trimmed : trimmed + 24]
@@ -161,12 +196,26 @@ def _is_place(text: str, start: int, name: str) -> bool:
 def _proper_nouns(text: str) -> Iterator[Found]:
     for match in _CAPITALISED.finditer(text):
         word = match.group()
-        if not _is_proper(word):
+        given = word.lower() in given_names()
+        if not given and not _is_proper(word):
             continue
-        before = text[max(0, match.start() - 6) : match.start()]
-        starts = _SENTENCE_START.search(before) and not re.match(r"'s\b", text[match.end() : match.end() + 3])
-        if not starts and _is_english(text[max(0, match.start() - 100) : match.end() + 100]):
-            yield Found(match.start(), match.end(), "name", word.lower(), uncertain=True)
+        start, end = match.span()
+        before = text[max(0, start - 30) : start]
+        if _SENTENCE_START.search(before[-6:]) and not given and not _SPEAKS.match(text, end):
+            continue
+        if not _is_english(text[max(0, start - 100) : end + 100]):
+            continue
+        # The given name before, or the surname behind.
+        left = _NEIGHBOUR_LEFT.search(before)
+        if left and left[1].lower() not in technology() | _FUNCTION_WORDS:
+            start -= len(left.group())
+        right = _NEIGHBOUR_RIGHT.match(text, end)
+        if right and right[1].lower() not in technology():
+            end = right.end()
+        yield Found(start, end, "name", word.lower(), uncertain=True)
+    for match in _INITIAL_AND_NAME.finditer(text):
+        if _is_proper(match[1]):
+            yield Found(match.start(), match.end(), "person", match[1].lower())
 
 
 def _is_english(text: str) -> bool:

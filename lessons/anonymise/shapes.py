@@ -42,6 +42,7 @@ _RESOURCE_NAMED = re.compile(
     r"(?P<value>(?=[\w.-]*[-\d_])[A-Za-z0-9][\w.-]{3,100}(?<!\.))",
     re.I,
 )
+_RESOURCE_HINTS = ("--", "project", "bucket", "group", "subscription", "tenant id", "-g ")
 _ACCOUNT = re.compile(r"(?<![\w.:/#-])(?:\d{12}|\d{4}-\d{4}-\d{4})(?![\w-]|\.\d)")
 _NO_ACCOUNT_AFTER = re.compile(r"\s?(?:bytes?|[kmgt]i?b|requests?|rows?|records?|messages?|ns|us|µs|ms|keys?|events?|offsets?)\b", re.I)
 _NO_ACCOUNT_BEFORE = re.compile(r"(?:memory|heap|offset|size|limit|lsn|bytes|used|free|total|sequence|max|min)\w{0,10}[\s:=]{1,3}(?:of\s|is\s|was\s)?$", re.I)
@@ -86,7 +87,7 @@ _SHA512 = re.compile(r"(?:sha(?:256|384|512))[-:]$", re.I)
 
 _PHONE = re.compile(
     r"(?<![\w.+/:-])(?:"
-    r"(?:\+|00)(?:\s?\(0\)|[\s().\-/]{0,2}\d){8,16}"
+    r"(?:\+|00)(?:\s?\(0\)|[\s().\-/]{0,3}\d){8,16}"
     r"|\(\d{2,5}\)[\s.-]?\d{3,4}[\s.-]?\d{3,5}"
     r"|[2-9]\d{2}[-.]\d{3}[-.]\d{4}"
     r"|1[-. ][2-9]\d{2}[-. ]\d{3}[-. ]\d{4}"
@@ -106,6 +107,7 @@ _CARD = re.compile(r"(?<![\w.-])(?:\d{4}[ -]){3}\d{4}(?![\w-])")
 
 def find_shapes(text: str) -> Iterator[Found]:
     """Yield what is told by its shape alone, or by its shape and the word before it."""
+    lower = text.lower()
     for start, end, _ in credentials(text):
         yield Found(start, end, "credential", text[start:end])
     for group in _UUID_GROUPS.finditer(text):
@@ -113,8 +115,9 @@ def find_shapes(text: str) -> Iterator[Found]:
         if match:
             yield _whole(match, "uuid")
     yield from _resources(text)
-    for match in _RESOURCE_NAMED.finditer(text):
-        yield _group(match, "resource", "value")
+    if any(hint in lower for hint in _RESOURCE_HINTS):
+        for match in _RESOURCE_NAMED.finditer(text):
+            yield _group(match, "resource", "value")
     for match in _ACCOUNT.finditer(text):
         if not _is_measure(text, match):
             yield Found(match.start(), match.end(), "account", match.group().replace("-", ""))

@@ -9,7 +9,7 @@ import re
 from enum import Enum, auto
 
 from lessons.anonymise.names import Commonness
-from lessons.anonymise.wordlists import is_common, technology
+from lessons.anonymise.wordlists import is_common, months, technology
 
 
 class Usage(Enum):
@@ -27,10 +27,12 @@ _AFTER_NAME = re.compile(
     re.I,
 )
 _BEFORE_NAME = re.compile(
-    r"\b(?:(?:micro)?services?|svc|teams?|squad|projects?|app|namespace|deployments?|deploy|component|job|owner|owned by|named|"
-    r"called|statefulset|daemonset|repo|unit|-n|--namespace|--service|--project|--team)[\s:=/\"'`]{1,4}$",
+    r"(?:\b|(?=-))(?:(?:micro)?services?|svc|teams?|squad|projects?|app|namespace|deployments?|deploy|component|job|owner|owned by|named|"
+    r"called|statefulset|daemonset|repo|unit|(?<=\s)-n|(?<=\s)--(?:namespace|service|project|team))[\s:=/\"'`]{1,4}$",
     re.I,
 )
+_TEAM_AFTER = re.compile(r"[ -](?:team|squad|crew|guild|tribe|folks|people|on-?call|engineers?)\b", re.I)
+_TEAM_BEFORE = re.compile(r"\b(?:team|squad)[ :=-]{1,2}$", re.I)
 _OPERATED = re.compile(
     r"\b(?:restart(?:ed|ing)?|re-?deploy(?:ed|ing)?|deploy(?:ed|ing)?|scal(?:e|ed|ing)|roll(?:ed|ing)? back|page[ds]?|asked|ask|"
     r"tell|told|upgrad(?:e|ed|ing)|drain(?:ed)?|patch(?:ed)?|bounce[ds]?|kill(?:ed)?|stop(?:ped)?)(?: the)? $",
@@ -45,7 +47,7 @@ _OWN_PARTS = frozenset(
     """svc service services api apis app apps worker workers db database deployment deploy prod production staging stage
     stg dev test qa uat pod pods team queue gateway backend frontend consumer producer server job jobs cron cronjob ns
     namespace cluster proxy events event topic lambda function bot daemon client sync importer exporter scheduler
-    processor handler controller reconciler adapter v1 v2 v3 eu us blue green main master primary replica requests
+    processor handler controller reconciler adapter runbook dashboard repo v1 v2 v3 eu us blue green main master primary replica requests
     endpoint url host web ui cache sa ci cd""".split()
 )
 # Identifiers of public technology that hold ordinary words.
@@ -66,7 +68,7 @@ _ACTS = re.compile(
     r"knows|knew|wrote|took|got|went|owns|can|could|should|would|from|who|also|already|then|later|just|[a-z]{3,}ed)\b|,\s|\s?\(|\s?:"
 )
 _NO_PERSON_NEXT = re.compile(
-    r"\s(?:the|a|an|all|each|every|any|as|it|its|this|that|these|those|them|you|we|they|there|not|no|be|have|both|only|"
+    r"\s(?:of|the|a|an|all|each|every|any|as|it|its|this|that|these|those|them|you|we|they|there|not|no|be|have|both|only|"
     r"periods?|notes?|time|windows?|join|days?|and|or|in|on|to|with|up|down|out|off|unused|old|new|failed|one|two)\b",
     re.I,
 )
@@ -77,7 +79,13 @@ _PERSON_BEFORE = re.compile(
 )
 
 
-def thing_usage(text: str, start: int, end: int, commonness: Commonness, kind: str) -> Usage:
+def part_usage(text: str, start: int, end: int) -> Usage:
+    """Return what an ordinary word is that stands in a team's longer name: a name beside the word "team" only."""
+    beside = _TEAM_AFTER.match(text, end) or _TEAM_BEFORE.search(text[max(0, start - 12) : start])
+    return Usage.NAME if beside else Usage.WORD
+
+
+def thing_usage(text: str, start: int, end: int, commonness: Commonness) -> Usage:
     """Return what a team's, project's, service's, host's or the company's name is at this place."""
     word = text[start:end]
     if commonness is Commonness.RARE:
@@ -101,7 +109,9 @@ def thing_usage(text: str, start: int, end: int, commonness: Commonness, kind: s
     if word.isupper() and len(word) > 2:
         return Usage.UNCLEAR
     if word[0].isupper():
-        if not _SENTENCE_START.search(text[max(0, start - 40) : start]):
+        if re.search(r"\b[A-Z]\w+ $", before) and is_technology(before.split()[-1]):
+            return Usage.WORD  # MongoDB Atlas
+        if not _SENTENCE_START.search(before):
             return Usage.NAME
         return Usage.UNCLEAR if _PREDICATE.match(after) else Usage.WORD
     if before[-1:] in {"`", "'", '"'} and after[:1] == before[-1:]:
@@ -125,6 +135,8 @@ def person_usage(text: str, start: int, end: int, commonness: Commonness) -> Usa
     """Return what a given name, a surname or both are at this place."""
     word = text[start:end]
     before, after = text[max(0, start - 40) : start], text[end : end + 24]
+    if word.lower() in months() and _is_month(before, after):
+        return Usage.WORD
     if commonness is Commonness.RARE:
         return Usage.NAME if len(word) > 3 or word[0].isupper() or _PERSON_BEFORE.search(before) else Usage.WORD
     if commonness is Commonness.PHRASE or re.search(r"[\s._-]", word):
@@ -145,6 +157,10 @@ def person_usage(text: str, start: int, end: int, commonness: Commonness) -> Usa
     if _NO_PERSON_NEXT.match(after):
         return Usage.NAME if re.match(r"\s(?:and|or) [A-Z]", after) else Usage.WORD
     return Usage.NAME if _ACTS.match(after) else Usage.UNCLEAR
+
+
+def _is_month(before: str, after: str) -> bool:
+    return bool(re.match(r",? (?:19|20)\d\d\b", after) or re.search(r"\b(?:in|since|until|till|during|of|before|after|last|next|early|late|mid) $", before))
 
 
 def _identifier(text: str, start: int, end: int) -> tuple[str, str]:

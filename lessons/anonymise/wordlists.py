@@ -19,6 +19,12 @@ def technology() -> frozenset[str]:
 
 
 @cache
+def given_names() -> frozenset[str]:
+    """Return people's given names that are nothing else, in lower case."""
+    return frozenset(word for line in _lines("given_names") for word in line.split())
+
+
+@cache
 def places() -> frozenset[str]:
     """Return cities and countries in lower case and plain letters."""
     return frozenset(line.lower() for line in _lines("places"))
