@@ -269,7 +269,7 @@ def credentials(text: str) -> list[tuple[int, int, str]]:
         for match in pattern.finditer(text)
         if not (keep and _HARMLESS.match(match.group()[len(match["keep"]) :].strip("\"'")))
     ]
-    found += [(*match.span("value"), "token") for match in _ASSIGNED.finditer(text) if _looks_random(match["value"])]
+    found += [(*match.span("value"), "token") for match in _ASSIGNED.finditer(text) if looks_random(match["value"])]
     # Two lines of the table may see one credential: the first in the table names it.
     apart: list[tuple[int, int, str]] = []
     for start, end, kind in sorted(found, key=lambda one: one[0]):
@@ -280,7 +280,7 @@ def credentials(text: str) -> list[tuple[int, int, str]]:
     return apart
 
 
-def _looks_random(value: str) -> bool:
+def looks_random(value: str) -> bool:
     """Return whether letters of both cases and digits change as often as chance has it.
 
     Words in CamelCase change less often; commit hashes, digests and UUIDs have one case.

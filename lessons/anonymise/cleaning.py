@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from lessons.anonymise.dates import find_dates
 from lessons.anonymise.findings import KINDS, Found
-from lessons.anonymise.layers import MAX_DEPTH, Layer, around, encoded, layers
+from lessons.anonymise.layers import MAX_DEPTH, Layer, around, encoded, is_encoded, layers
 from lessons.anonymise.matching import find_names
 from lessons.anonymise.names import Names, Vocabulary, compile_names
 from lessons.anonymise.network import find_addresses
@@ -125,26 +125,29 @@ def _is_allowed(text: str, found: Found, allowed: frozenset[str]) -> bool:
 
 def _find(left: Layer, vocabulary: Vocabulary, depth: int = 0) -> Iterator[Found]:
     for layer in layers(left):
-        for one in _find_in(layer.text, vocabulary):
+        for one in _find_in(layer, vocabulary):
             if any(c.isalnum() for c in layer.text[one.start : one.end]):
                 start, end = layer.source(one.start, one.end)
                 if layer.admits(start, end):
                     yield Found(start, end, one.kind, one.identity, one.uncertain)
-        if depth < MAX_DEPTH:
+        if depth < MAX_DEPTH and not layer.sounds:
             yield from _find_encoded(layer, vocabulary, depth)
 
 
-def _find_in(text: str, vocabulary: Vocabulary) -> Iterator[Found]:
-    yield from find_names(text, vocabulary)
-    yield from find_addresses(text)
-    yield from find_shapes(text)
-    yield from find_dates(text)
-    yield from find_in_prose(text)
+def _find_in(layer: Layer, vocabulary: Vocabulary) -> Iterator[Found]:
+    yield from find_names(layer.text, vocabulary)
+    yield from find_dates(layer.text)
+    if not layer.sounds:
+        yield from find_addresses(layer.text)
+        yield from find_shapes(layer.text)
+        yield from find_in_prose(layer.text)
 
 
 def _find_encoded(layer: Layer, vocabulary: Vocabulary, depth: int) -> Iterator[Found]:
     for start, end, said in encoded(layer):
-        if any(not one.uncertain for one in _find(Layer(said), vocabulary, depth + 1)):
+        # What is encoded more often than is looked into hides something.
+        hidden = depth + 1 == MAX_DEPTH and is_encoded(said)
+        if hidden or any(not one.uncertain for one in _find(Layer(said), vocabulary, depth + 1)):
             yield Found(*layer.source(start, end), "encoded", layer.text[start:end])
 
 

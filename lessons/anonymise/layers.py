@@ -11,7 +11,7 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from anyascii import anyascii
@@ -41,6 +41,8 @@ class Layer:
     # The stretches of the source, in order, that the layer was made for; None: all. The rest is there to be read with
     # them, and ends where no word does: what is found there alone is no finding.
     core: Sequence[tuple[int, int]] | None = None
+    # Whether letters of other alphabets stand as they sound: good for names and dates, and for nothing else.
+    sounds: bool = False
 
     def admits(self, start: int, end: int) -> bool:
         """Return whether a finding at these places of the source touches what the layer was made for."""
@@ -67,7 +69,7 @@ def layers(base: Layer, depth: int = 0) -> Iterator[Layer]:
     """Yield the text as it looks; and, around what differs, as it sounds and with its escapes taken away, level by level."""
     yield _mapped(base, looks_like)
     for part in around(base, _foreign(base.text)):
-        yield _mapped(part, sounds_like)
+        yield replace(_mapped(part, sounds_like), sounds=True)
     if depth < MAX_DEPTH:
         unescaped, changed = _unescaped(base)
         for part in around(unescaped, changed):
@@ -240,6 +242,7 @@ def _unescape(run: str) -> list[tuple[str, int]] | None:
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{8,}(?:\r?\n[A-Za-z0-9+/_-]{8,})*={0,2}")
 _HEX = re.compile(r"(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}){5,}(?![0-9A-Fa-f])")
+_RUN = re.compile(r"\s*[A-Za-z0-9+/_=-]{12,}\s*")
 _INNER = re.compile(r"[A-Za-z0-9+]{8,}={0,2}")
 
 
@@ -260,6 +263,11 @@ def encoded(layer: Layer) -> Iterator[tuple[int, int, str]]:
                     said = decode(part.group())
                     if said is not None:
                         yield match.start() + part.start(), match.start() + part.end(), said
+
+
+def is_encoded(text: str) -> bool:
+    """Return whether all of the text is one more encoded run."""
+    return _RUN.fullmatch(text) is not None and _from_base64(text.strip()) is not None
 
 
 def _from_base64(run: str) -> str | None:

@@ -53,8 +53,8 @@ class Names:
     projects: tuple[str, ...] = ()
     project_keys: tuple[str, ...] = ()
     services: tuple[str, ...] = ()
-    people: tuple[str, ...] = ()
-    emails: tuple[str, ...] = ()
+    # Name and e-mail address; either may be empty.
+    members: tuple[tuple[str, str], ...] = ()
     hosts: tuple[str, ...] = ()
 
     @classmethod
@@ -68,8 +68,7 @@ class Names:
             projects=tuple(project["name"] for project in projects if project.get("name")),
             project_keys=tuple(project["key"] for project in projects if project.get("key")),
             services=_strings(data, "services"),
-            people=tuple(member["name"] for member in members if member.get("name")),
-            emails=tuple(member["email"] for member in members if member.get("email")),
+            members=tuple((member.get("name") or "", member.get("email") or "") for member in members),
             hosts=_strings(data, "hosts"),
         )
 
@@ -84,7 +83,7 @@ def _strings(data: Mapping[str, Any], field: str) -> tuple[str, ...]:
 def _objects(data: Mapping[str, Any], field: str) -> list[dict[str, str]]:
     values = data.get(field) or []
     if not isinstance(values, list) or not all(
-        isinstance(value, dict) and all(isinstance(inner, str) for inner in value.values()) for value in values
+        isinstance(value, dict) and all(isinstance(inner, str | None) for inner in value.values()) for value in values
     ):
         raise ValueError(f"{field}: a list of objects of strings is needed.")
     return values
@@ -129,18 +128,18 @@ def compile_names(names: Names) -> Vocabulary:
     ):
         for name in values:
             _put(spellings, _thing(kind, name))
-    for name in names.people:
+    for name, email in names.members:
         _put(spellings, _person(name))
+        if email:
+            _put(spellings, _logins(name, email))
         letters = "".join(word[0] for word in plain(name).replace("\x02", " ").split() if word[0].isalpha()).upper()
         if 2 <= len(letters) <= 4:
             initials[letters] = _identity(name)
-    for name, email in zip(names.people, names.emails, strict=False):
-        _put(spellings, _logins(name, email))
     # An address among the hosts is found by its shape.
     hosts = [host for host in names.hosts if re.search(r"[^\W\d]", host) and ":" not in host]
     for host in hosts:
         _put(spellings, _host(host))
-    for domain in {email.rpartition("@")[2] for email in names.emails} | set(hosts):
+    for domain in {email.rpartition("@")[2] for _, email in names.members} | set(hosts):
         _put(spellings, _company(domain))
     automaton = ahocorasick.Automaton()
     for letters, found in spellings.items():
@@ -274,7 +273,7 @@ def _stems(word: str) -> set[str]:
 
 
 def _logins(name: str, email: str) -> Iterator[tuple[str, Spelling]]:
-    identity = _identity(name)
+    identity = _identity(name) or email.lower()
     local = plain(email.partition("@")[0].partition("+")[0])
     for spelled in {name, *_german(name)}:
         parts = [part.lower() for part in re.split(r"[^A-Za-z]+", plain(spelled).replace("\x02", "")) if len(part) > 1]

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from incidents.reading.redaction import credentials
+from incidents.reading.redaction import credentials, looks_random
 from lessons.anonymise.findings import Found
 
 _UUID_GROUPS = re.compile(r"-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-")
@@ -42,6 +42,8 @@ _RESOURCE_NAMED = re.compile(
     r"(?P<value>(?=[\w.-]*[-\d_])[A-Za-z0-9][\w.-]{3,100}(?<!\.))",
     re.I,
 )
+# Something long that is neither a word, a path nor a digest: a key that nobody called one.
+_OPAQUE = re.compile(r"(?<![\w+/.=:-])[A-Za-z0-9+/_-]{32,200}={0,2}(?![\w+/.-])")
 _RESOURCE_HINTS = ("--", "project", "bucket", "group", "subscription", "tenant id", "-g ")
 _ACCOUNT = re.compile(r"(?<![\w.:/#-])(?:\d{12}|\d{4}-\d{4}-\d{4})(?![\w-]|\.\d)")
 _NO_ACCOUNT_AFTER = re.compile(r"\s?(?:bytes?|[kmgt]i?b|requests?|rows?|records?|messages?|ns|us|µs|ms|keys?|events?|offsets?)\b", re.I)
@@ -110,6 +112,9 @@ def find_shapes(text: str) -> Iterator[Found]:
     lower = text.lower()
     for start, end, _ in credentials(text):
         yield Found(start, end, "credential", text[start:end])
+    for match in _OPAQUE.finditer(text):
+        if looks_random(match.group()):
+            yield _whole(match, "credential")
     for group in _UUID_GROUPS.finditer(text):
         match = _UUID.match(text, max(0, group.start() - 8))
         if match:
