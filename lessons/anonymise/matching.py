@@ -23,7 +23,10 @@ _CASES = frozenset(
     ovou ovich ovych ova ovi owi owie ow owa owej owa owego ra rek rol sta stan sk ta tol ua um us uv val vel vi ych ym ymi
     yn uy yu ya iya iyu iey iou iego iemu iej ie an on ille lle lla lta ssa sta n iin een in""".split()
 )
-_INITIALS_BEFORE = re.compile(r"(?:(?<![A-Za-z])[A-Z][a-z]?\.[ -]?){1,3}(?:(?:van|von|v|d|de|der|den|ter)\.?[ ]?){0,3}$")
+# Initials and the small words of a surname belong to it: "P. van den", "v.d.", "O'".
+_INITIALS_BEFORE = re.compile(
+    r"(?:(?<![A-Za-z])[A-Z][a-z]?\.[ -]?){0,3}(?:(?<![A-Za-z])(?:van|von|vom|zu|v|d|de|del|della|dos|der|den|ter|ten|bin|al|el)(?:\.[ ]?|[ -])){0,3}$"
+)
 _INITIAL_AFTER = re.compile(r" [A-Z]\.(?![\w])")
 
 
@@ -118,7 +121,7 @@ def _judged(text: str, spelling: Spelling, start: int, end: int) -> Found | None
             usage = person_usage(text, start, end, spelling.commonness)
         else:
             usage = Usage.NAME if spelling.commonness is Commonness.RARE else Usage.WORD
-        if usage is not Usage.WORD and word[0].isupper():
+        if usage is not Usage.WORD and word[0].isupper() and not spelling.login:
             start, end = _with_initials(text, start, end)
     else:
         usage = part_usage(text, start, end) if spelling.part else thing_usage(text, start, end, spelling.commonness)

@@ -247,6 +247,8 @@ def _person(name: str) -> Iterator[tuple[str, Spelling]]:
             if "\x02" in part:  # each sign is a word
                 yield _spelling("person", identity, pieces)
                 continue
+            if len(pieces) > 1:
+                yield _spelling("person", identity, pieces)
             for one in {"".join(pieces), *pieces}:
                 if len(one) < 3 or one.lower() in _PARTICLES:
                     continue

@@ -51,6 +51,10 @@ _HANDLE = re.compile(r"@[A-Za-z][\w.-]{2,30}\w(?![/(\w])")
 _HANDLE_BEFORE = re.compile(
     r"(?:\b(?:cc|by|ping|pinged|paged|ask|asked|hi|hey|thanks|to|from|with|and|fyi|attn|assign(?:ed)?)[: ,]\s?|^|\"|\n)$"
 )
+# tomek.w here; login of tomek.w
+_LOGIN = re.compile(
+    r"(?<![\w.@/-])(?P<login>[a-z]{2,20}\.[a-z]{1,20})(?= (?:here|speaking)\b)|\b(?:user|login|account|logged in as|by|cc|ping|ask|asked|from|hi)[ :=] ?@?(?P<named>[a-z]{2,20}\.[a-z]{1,20})(?![\w.(/-])"
+)
 _PLACE_WORD = (
     r"(?:offices?|data ?cent(?:er|re)s?|dc\d?|warehouses?|site|plant|branch|store|factory|campus|depot|hub|lab|pop|region|airport|hall|building|hospital|"
     r"harbour|port|terminal|shop|team|cage|colo)"
@@ -66,6 +70,7 @@ _STREET = re.compile(
     r"\b[A-Z][\w.-]{2,30}(?:stra(?:ss)e|str\.|weg|platz|gasse|allee)\s\d{1,4}[a-z]?\b|\b\d{1,5}\s(?:[A-Z][a-z]{2,20}\s){1,3}(?:Street|St\.|Road|Rd\.?|Avenue|Ave\.?|Lane|Drive|Blvd|Square|Quay)(?!\w)"
     r"|\b\d{1,4},?\s(?:rue|avenue|boulevard|place)\s(?:de\s(?:la\s)?|du\s|des\s)?[A-Z][\w-]{2,20}",
 )
+_FILE_ENDINGS = frozenset("py sh js go rs ts md txt yaml yml json conf cfg ini log xml html java service socket timer sql exe dll so rb php pl cs".split())
 _RUN = re.compile(rf"(?<![\w@/\\.$-]){_NAME}")
 _CAPITALISED = re.compile(r"(?<![\w.@/\\$#&<{:=_-])[A-Z][a-z]{2,24}(?:-[A-Z][a-z]{1,24})?(?![\w@/\\=({\[:]|\.\w|-\w|_)")
 _NEIGHBOUR_LEFT = re.compile(r"(?<![\w.@/-])([A-Z][a-z]{1,15}) $")
@@ -99,6 +104,10 @@ def find_in_prose(text: str) -> Iterator[Found]:
             said = _HANDLE_BEFORE.search(text[max(0, match.start() - 12) : match.start()].lower())
             if said and match.group()[1:].lower() not in technology() | ordinary():
                 yield _found(text, match.start(), match.end(), "person")
+    for match in _LOGIN.finditer(text):
+        first, _, last = (match["login"] or match["named"]).partition(".")
+        if not is_common(first) and last not in _FILE_ENDINGS:
+            yield _found(text, *match.span("login" if match["login"] else "named"), "person")
     for match in _STREET.finditer(text):
         yield _found(text, match.start(), match.end(), "place")
     yield from _proper_nouns(text)
@@ -127,12 +136,13 @@ def _by_context(text: str, first: int, start: int, end: int) -> Iterator[Found]:
     words = list(re.finditer(r"\S+", text[first:end]))
     legal = next((word for word in words[1:] if _LEGAL_WORD.fullmatch(re.sub(r"'s?$", "", word.group())) and first + word.start() > start), None)
     follows = _LEGAL_AFTER.match(text, end)
+    business = next((word for word in words[:-1] if _BUSINESS.fullmatch(word.group())), None)
     trimmed = _trimmed(text, start, end)
     before, after = text[max(0, start - 48) : start].lower(), text[trimmed : trimmed + 24]
     if legal or follows:
         yield _found(text, start, follows.end() if follows else first + legal.end(), "customer")  # type: ignore[union-attr]
-    elif _BUSINESS.fullmatch(words[0].group()) and len(words) > 1:
-        yield _found(text, first, trimmed, "customer")
+    elif business is not None:
+        yield _found(text, first + business.start(), trimmed, "customer")
     elif _TITLE_BEFORE.search(before):
         yield _found(text, start, trimmed, "person")
     elif _CUSTOMER_BEFORE.search(before) or _CUSTOMER_AFTER.match(after):
