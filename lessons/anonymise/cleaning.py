@@ -36,6 +36,11 @@ class Finding:
     # Whether only a person can say that it names something. It is replaced all the same.
     uncertain: bool
 
+    def as_json(self) -> dict[str, str | int]:
+        """Return the four keys of the command line; an uncertain finding's kind says so: ``uncertain_service``."""
+        kind = f"uncertain_{self.kind}" if self.uncertain else self.kind
+        return {"kind": kind, "start": self.start, "end": self.end, "replacement": self.replacement}
+
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
@@ -168,7 +173,8 @@ def _continues(text: str, before: Found, one: Found, end: int) -> bool:
     """Return whether a finding goes on with the same thing: a given name and its surname."""
     if (before.kind, before.identity) != (one.kind, one.identity):
         return False
-    return re.fullmatch(r"[\s.,_'-]{0,3}", text[end : one.start]) is not None
+    between = r"[\s.,_'-]{0,3}" if one.kind == "person" else r"[\s_-]?"
+    return re.fullmatch(between, text[end : one.start]) is not None
 
 
 def _one(group: list[Found]) -> Found:

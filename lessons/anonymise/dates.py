@@ -32,10 +32,14 @@ _NUMERIC = re.compile(
 _WEEK = re.compile(
     rf"\b(?:[Ww]eek|wk|KW|CW|Woche|semaine|semana|tyden)\s?(?:no\.? ?)?(?:[1-9]|[1-4]\d|5[0-3])(?:[ /]{_YEAR})?\b(?!\s?(?:days|of retention))"
 )
-_CJK = re.compile(r"(?:\d{2,4}\s?[年년]\s?)?\d{1,2}\s?[月월]\s?\d{1,2}\s?[日号號일](?:\s?\d{1,2}[時时시点點:]\s?\d{0,2}[分분]?)?")
+_CJK = re.compile(
+    r"(?:\d{2,4}\s?[年년]\s?)?\d{1,2}\s?[月월]\s?\d{1,2}\s?[日号號일](?:\s?\d{1,2}[時时시点點:]\s?\d{0,2}[分분]?)?"
+)
 _FIRST_DIGIT = re.compile(r"\d(?<!\d\d)")
 _EPOCH = re.compile(r"(?<![\w.+-])1[4-9]\d{8}(?:\.\d{1,9}|\d{3}(?:\d{3}){0,2})?(?![\w]|\.\d)")
-_EPOCH_UNIT = re.compile(r"\s?(?:bytes?|[kmgt]i?b|requests?|rows?|records?|messages?|ns|us|µs|ms|hits?|keys?|events?|times)\b", re.I)
+_EPOCH_UNIT = re.compile(
+    r"\s?(?:bytes?|[kmgt]i?b|requests?|rows?|records?|messages?|ns|us|µs|ms|hits?|keys?|events?|times)\b", re.I
+)
 _CLOCK = re.compile(
     r"(?<![\d:.])(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.,]\d{1,9}(?:\s?(?:Z\b|UTC|CES?T|[+-]\d\d:?\d\d))?|\s?(?:Z\b|UTC|GMT|CES?T|E[SD]T|P[SD]T)|(?=\s+(?:ERROR|WARN|INFO|DEBUG|FATAL|TRACE)|[Z\]]))"
 )
@@ -46,9 +50,7 @@ _RELATIVE = re.compile(
 
 _SUFFIX = r"(?:st|nd|rd|th|er|re|º|°|ª|\.|-?(?:go|ho|ego|te|lo|e))?"
 _LINK = r"(?:\s?(?:of|de|del|di|do|d')\s|[-/.\s]\s?|\s{0,3})"
-_YEAR_AFTER = (
-    r"(?:(?:\s?(?:of|de|del|,)|[-/.])?\s{0,2}(?:(?:19|20)\d\d|'\d\d)(?!\d)(?:\s?(?:roku|r\.|goda|roku\b|rokuu?|p\.|an))?)"
-)
+_YEAR_AFTER = r"(?:(?:\s?(?:of|de|del|,)|[-/.])?\s{0,2}(?:(?:19|20)\d\d|'\d\d)(?!\d)(?:\s?(?:roku|r\.|goda|roku\b|rokuu?|p\.|an))?)"
 # The month's name is looked up afterwards: a pattern of seven hundred names would be slow.
 _MONTH_AFTER = re.compile(
     rf"(?:{_DAY}\s?[-–/]\s?)?{_DAY}{_SUFFIX}{_LINK}"
@@ -59,9 +61,7 @@ _MONTH_AFTER_WORD = re.compile(
     rf"\b(?:the )?{_ORDINALS}{_LINK}(?P<month>[a-z]{{3,14}})(?![a-z])(?P<year>{_YEAR_AFTER})?{_TIME}?", re.I
 )
 _MONTH_BEFORE = re.compile(r"\b(?P<month>[A-Za-z]{3,14})\.?\s{1,2}(?:the\s)?$")
-_DAY_AFTER = re.compile(
-    rf"{_DAY}(?:st|nd|rd|th)?(?![\w:%]|\.\d)(?P<year>,?\s(?:(?:19|20)\d\d)\b)?{_TIME}?", re.I
-)
+_DAY_AFTER = re.compile(rf"{_DAY}(?:st|nd|rd|th)?(?![\w:%]|\.\d)(?P<year>,?\s(?:(?:19|20)\d\d)\b)?{_TIME}?", re.I)
 _MONTH_WITHIN = re.compile(rf"\b(?P<year>{_YEAR})[-/. ](?P<month>[a-z]{{3,14}})[-/. ]{_DAY}\b", re.I)
 _ENGLISH = frozenset("jan feb mar apr may jun jul aug sep sept oct nov dec".split())
 
@@ -84,7 +84,9 @@ _WEEKDAYS = frozenset(
     dinsdag woensdag donderdag vrijdag zaterdag zondag pondeli utery streda ctvrtek patek sobota nedele poniedzialek
     wtorek sroda czwartek piatek niedziela mandag tirsdag onsdag torsdag fredag lordag sondag""".split()
 )
-_TIME_BEFORE = re.compile(r"(?<![\d:.])(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?(?:\s?(?:UTC|GMT|CES?T|E[SD]T|P[SD]T|Z|Uhr))?(?:,| on| am| le)?\s$")
+_TIME_BEFORE = re.compile(
+    r"(?<![\d:.])(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?(?:\s?(?:UTC|GMT|CES?T|E[SD]T|P[SD]T|Z|Uhr))?(?:,| on| am| le)?\s$"
+)
 
 
 def find_dates(text: str) -> Iterator[Found]:

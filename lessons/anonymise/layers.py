@@ -57,7 +57,6 @@ class Layer:
             return start, end
         return self.starts[start], self.ends[end - 1]
 
-
     def part(self, start: int, end: int, core: Sequence[tuple[int, int]]) -> "Layer":
         """Return the layer of some of the characters, made for these stretches of it."""
         starts = range(start, end) if self.starts is None else self.starts[start:end]

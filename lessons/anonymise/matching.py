@@ -82,10 +82,9 @@ def _placed(skeleton: _Skeleton, spelling: Spelling, a: int, b: int) -> Found | 
         return None
     if not _joined(skeleton, spelling, a, first, last, rare):
         return None
-    if first == last and end - start < skeleton.ends[last] - skeleton.sources[last]:
-        # OAuth holds no service of the name auth.
-        if is_common(text[skeleton.sources[last] : skeleton.ends[last]].lower()):
-            return None
+    token = text[skeleton.sources[last] : skeleton.ends[last]]
+    if first == last and end - start < len(token) and is_common(token.lower()):
+        return None  # OAuth holds no service of the name auth
     return _judged(text, spelling, start, end)
 
 

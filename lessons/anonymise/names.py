@@ -22,9 +22,13 @@ CACHED = 4
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 # What stands in a surname and is nobody's.
-_PARTICLES = frozenset("van von der den de del della di da do dos du la le el al bin ben ibn ter ten af av zu zum und y e o".split())
+_PARTICLES = frozenset(
+    "van von der den de del della di da do dos du la le el al bin ben ibn ter ten af av zu zum und y e o".split()
+)
 # What a name may lose without being another.
-_SUFFIXES = frozenset("team squad crew group guild tribe service services svc app api project v1 v2 v3 1 2 3 4 5".split())
+_SUFFIXES = frozenset(
+    "team squad crew group guild tribe service services svc app api project v1 v2 v3 1 2 3 4 5".split()
+)
 _MAILBOXES = frozenset(
     """gmail googlemail outlook hotmail live yahoo icloud me proton protonmail gmx web aol posteo mailbox fastmail zoho
     yandex mail example""".split()
@@ -155,7 +159,11 @@ def _initials_pattern(initials: Iterable[str]) -> re.Pattern[str] | None:
     long = [letters for letters in telling if len(letters) > 2]
     places = [
         (r"(?:[—–]|(?<!\w)-{1,2})\s?", every, r"(?=\s*(?:$|\n))"),
-        (r"(?:[—–/~(\[]\s?|(?<!\w)-{1,2}\s?|\b(?:by|cc|from|ask|ping|paged|with|author|owner|reviewer|assignee)[ :]\s?@?)", telling, r"(?![\w-]|\.\w)"),
+        (
+            r"(?:[—–/~(\[]\s?|(?<!\w)-{1,2}\s?|\b(?:by|cc|from|ask|ping|paged|with|author|owner|reviewer|assignee)[ :]\s?@?)",
+            telling,
+            r"(?![\w-]|\.\w)",
+        ),
         (r"\b", telling, r"(?= (?:said|says|and I|[a-z]{3,}ed|was on|is on)\b)"),
         (r"(?<![\w-])", long, r"(?![\w-]|\.\w)"),
         (r"(?<![\w.])", [r"\. ?".join(letters) + r"\." for letters in every], ""),

@@ -32,7 +32,9 @@ _IPV6 = re.compile(
     r"(?<![\w:.])\[?(?P<ip>(?=[0-9A-Fa-f]{0,4}:)(?:[0-9A-Fa-f]{0,4}:){2,7}(?:[0-9A-Fa-f]{1,4}|(?:\d{1,3}\.){3}\d{1,3})?)"
     r"(?:%[\w.-]{1,20})?(?P<net>/\d{1,3})?\]?(?::\d{1,5})?(?![\w:])"
 )
-_SHORT_IP = re.compile(r"\b(?:ip|addr|address|subnet|host)s?\s(?:\w+\s){0,2}(?P<ip>(?:\d{1,3}\.){2}\d{1,3}\.?)(?=\s|$|/)", re.I)
+_SHORT_IP = re.compile(
+    r"\b(?:ip|addr|address|subnet|host)s?\s(?:\w+\s){0,2}(?P<ip>(?:\d{1,3}\.){2}\d{1,3}\.?)(?=\s|$|/)", re.I
+)
 
 # A version is said to be one, or follows its product.
 _VERSION_BEFORE = re.compile(
@@ -42,7 +44,8 @@ _VERSION_BEFORE = re.compile(
     re.I,
 )
 _VERSIONS_BEFORE = re.compile(
-    r"(?:v|versions?|from|upgrad\w*|releases?)\W{1,3}\w{0,20}\s?[\"'`]?\d+(?:\.\d+){2,3}[\"'`]?[,;]?\s(?:to|and|or|through|until|->|→)\s[\"'`v]?$", re.I
+    r"(?:v|versions?|from|upgrad\w*|releases?)\W{1,3}\w{0,20}\s?[\"'`]?\d+(?:\.\d+){2,3}[\"'`]?[,;]?\s(?:to|and|or|through|until|->|→)\s[\"'`v]?$",
+    re.I,
 )
 _PRODUCT_BEFORE = re.compile(r"(?P<product>[A-Za-z][\w.+-]{1,40})[ /-]v?$")
 _ADDRESS_WORDS = frozenset(
@@ -52,10 +55,9 @@ _ADDRESS_WORDS = frozenset(
     remote local""".split()
 )
 
-# What says nothing about whose it is.
-_ANYBODYS_IPV4 = frozenset(
-    "0.0.0.0 127.0.0.1 127.0.0.0 255.255.255.255 169.254.169.254 10.0.0.0 172.16.0.0 192.168.0.0 224.0.0.0 127.0.1.1 127.0.0.53".split()
-)
+# What says nothing about whose it is: as an address, and with the length of a network behind it.
+_ANYBODYS_IPV4 = frozenset("0.0.0.0 127.0.0.1 127.0.1.1 127.0.0.53 255.255.255.255 169.254.169.254".split())
+_ANYBODYS_NETWORKS = frozenset("0.0.0.0 127.0.0.0 10.0.0.0 172.16.0.0 192.168.0.0 224.0.0.0 169.254.0.0".split())
 _MASK = re.compile(r"255(?:\.(?:255|254|252|248|240|224|192|128|0)){3}$")
 
 _HOST = re.compile(
@@ -81,7 +83,9 @@ _DOUBTFUL = frozenset(
     example internal va""".split()
 )
 _FILES = frozenset("py sh rs md so pl pm cc cs ps tf mk zip mov ml hs".split())
-_REVERSED = frozenset("com org net io java javax jakarta de edu gov sun scala kotlin akka dev uk ch fr cz se eu us co ai app".split())
+_REVERSED = frozenset(
+    "com org net io java javax jakarta de edu gov sun scala kotlin akka dev uk ch fr cz se eu us co ai app".split()
+)
 _PUBLIC_HOSTS = re.compile(
     r"(?:.*\.)?(?:kubernetes\.io|k8s\.io|docker\.io|docker\.com|quay\.io|gcr\.io|ghcr\.io|github\.com|githubusercontent\.com|gitlab\.com|"
     r"apache\.org|python\.org|pypi\.org|npmjs\.(?:org|com)|nodejs\.org|golang\.org|go\.dev|rubygems\.org|crates\.io|maven\.org|"
@@ -91,13 +95,18 @@ _PUBLIC_HOSTS = re.compile(
     r"microsoft\.com|oracle\.com|cert-manager\.io|argoproj\.io|fluxcd\.io|socket\.io|asp\.net|pool\.ntp\.org|swagger\.io|json-schema\.org|schema\.org|xmlsoap\.org)$",
     re.I,
 )
-_NO_HOST = frozenset("node.js vue.js next.js asp.net vb.net ado.net system.net socket.io draw.io java.io java.net javax.net e.g i.e a.m p.m".split())
+_NO_HOST = frozenset(
+    "node.js vue.js next.js asp.net vb.net ado.net system.net socket.io draw.io java.io java.net javax.net e.g i.e a.m p.m".split()
+)
 _HOST_BEFORE = re.compile(
     r"\b(?:hosts?|hostname|servers?|nodes?|ssh|ping|dig|nslookup|telnet|curl|wget|domain|fqdn|dns|endpoint|at|instance|"
     r"upstream|broker|peer|to|from|via|on|Host:|server_name|-h|--host)[\s:=\"'`]{1,3}$",
     re.I,
 )
-_EVIDENCE = re.compile(r"^(?:www|api|mail|smtp|imap|vpn|ftp|db|ns\d?|mx\d?|git|ci|sso|auth|login|cdn|static|wiki|admin|portal|status|dev|staging|prod|app)\.|\d[\w-]*\.|[\w]-[\w]", re.I)
+_EVIDENCE = re.compile(
+    r"^(?:www|api|mail|smtp|imap|vpn|ftp|db|ns\d?|mx\d?|git|ci|sso|auth|login|cdn|static|wiki|admin|portal|status|dev|staging|prod|app)\.|\d[\w-]*\.|[\w]-[\w]",
+    re.I,
+)
 
 _ENVIRONMENTS = frozenset(
     """prod prd preprod stage staging stg dev tst uat qa int live dr dmz lab infra core mgmt eu us uk de nl fra ams lon nyc sfo sin
@@ -125,14 +134,19 @@ _NAMED_MACHINE = re.compile(
     re.I,
 )
 _AT_MACHINE = re.compile(r"\b[a-z_][\w.-]{0,31}@(?P<host>[a-z][a-z0-9-]{1,62})(?![\w.@-])(?=[:\s$#\"'`,;)]|$)", re.I)
-_SSH = re.compile(r"\b(?:ssh|scp|rsync|sftp|mosh)\b[^\r\n|;]{0,120}?\s(?P<login>[a-z_][\w.-]{0,31}@[a-z][\w.-]{0,62})", re.I)
+_SSH = re.compile(
+    r"\b(?:ssh|scp|rsync|sftp|mosh)\b[^\r\n|;]{0,120}?\s(?P<login>[a-z_][\w.-]{0,31}@[a-z][\w.-]{0,62})", re.I
+)
 
 _PATH = re.compile(
     r"(?<![\w.])(?:[A-Za-z]:)?(?:[\\/]{1,2}(?:var|export|mnt|data|nfs)){0,2}[\\/]{1,2}(?:home|Users|user|profiles|Documents and Settings)[\\/]{1,2}(?!\x00)(?P<user>[^\s\\/:\"'<>|,;)\x00]{1,64})(?:[\\/]{1,2}[^\s\\/:\"'<>|,;)\x00]{0,120}){0,20}"
     r"|(?<![\w\\:])\\\\{1,3}[A-Za-z][\w.-]{1,63}(?:\\{1,2}[\w.$-]{1,80}){1,10}"
     r"|(?<![\w~/])~[a-z_][a-z0-9_.-]{1,31}(?:/[\w./-]{0,200})?",
 )
-_ANYBODYS_USERS = re.compile(r"^(?:\$|%|\{|<|\*|user(?:name)?$|root$|ubuntu$|ec2-user$|app$|node$|runner$|vagrant$|public$|default$|jenkins$|you$|me$|\.\.\.?$|…)", re.I)
+_ANYBODYS_USERS = re.compile(
+    r"^(?:\$|%|\{|<|\*|user(?:name)?$|root$|ubuntu$|ec2-user$|app$|node$|runner$|vagrant$|public$|default$|jenkins$|you$|me$|\.\.\.?$|…)",
+    re.I,
+)
 
 
 def find_addresses(text: str) -> Iterator[Found]:
@@ -156,7 +170,7 @@ def _urls(text: str) -> Iterator[Found]:
         host = re.sub(r"^[^:]*:(?:[a-z0-9+.-]*:)?/{2}(?:[^/@]*@)?", "", url, flags=re.I)
         host = re.split(r"[/:?#]", host)[0]
         bare = re.fullmatch(r"[^?#@]*", url) is not None
-        if bare and (host.lower() in {"localhost", "127.0.0.1", "0.0.0.0", ""} or _is_public_page(host, url)):  # noqa: S104
+        if bare and (host.lower() in {"localhost", "", *_ANYBODYS_IPV4} or _is_public_page(host, url)):
             continue
         yield Found(match.start(), match.start() + len(url), "url", url.lower())
 
@@ -172,7 +186,14 @@ def _is_email(found: str) -> bool:
     local, _, domain = found.partition("@")
     if not domain:
         return re.search(r"[(\[{]", found) is not None or re.search(r" dot ", found) is not None
-    return not local.endswith("/") and domain.rpartition(".")[2].strip().lower() not in {"py", "js", "service", "timer", "socket", "target"}
+    return not local.endswith("/") and domain.rpartition(".")[2].strip().lower() not in {
+        "py",
+        "js",
+        "service",
+        "timer",
+        "socket",
+        "target",
+    }
 
 
 def _ip_addresses(text: str) -> Iterator[Found]:
@@ -192,7 +213,7 @@ def _ip_addresses(text: str) -> Iterator[Found]:
         except ValueError:
             continue
         # Two short groups are as often a time or C++.
-        if match["ip"] in {"::", "::1"} or len(match["ip"].replace(":", "")) < 4 and not match["net"]:
+        if match["ip"] in {"::", "::1"} or (len(match["ip"].replace(":", "")) < 4 and not match["net"]):
             continue
         yield Found(match.start(), match.end(), "network" if match["net"] else "ip", str(ip) + (match["net"] or ""))
     for match in _SHORT_IP.finditer(text):
@@ -200,9 +221,9 @@ def _ip_addresses(text: str) -> Iterator[Found]:
 
 
 def _is_anybodys(address: str, net: str | None) -> bool:
-    if _MASK.match(address) or address in {"0.0.0.0", "127.0.0.1", "255.255.255.255", "169.254.169.254"}:  # noqa: S104
+    if _MASK.match(address) or address in _ANYBODYS_IPV4:
         return True
-    return address in _ANYBODYS_IPV4 and (net is not None or address.startswith("127."))
+    return net is not None and address in _ANYBODYS_NETWORKS
 
 
 def _is_version(text: str, start: int) -> bool:
@@ -231,7 +252,9 @@ def _hosts(text: str) -> Iterator[Found]:
         yield Found(match.start(), match.end(), "host", match.group().lower())
     for match in _NAMED_MACHINE.finditer(text):
         host = match["host"]
-        if "-" in host and not _is_product(host) and (re.search(r"\d", host) or _is_own(host)) or re.search(r"[a-z]\d{2,}$", host) and not _is_product(host):
+        if ("-" in host and not _is_product(host) and (re.search(r"\d", host) or _is_own(host))) or (
+            re.search(r"[a-z]\d{2,}$", host) and not _is_product(host)
+        ):
             yield Found(match.start("host"), match.end("host"), "host", host.lower())
     if "@" not in text:
         return
@@ -255,7 +278,7 @@ def _is_machine(name: str) -> bool:
     placed = any(part in _ENVIRONMENTS for part in bare)
     does = any(part in _ROLES for part in bare)
     if len(parts) == 2:
-        return numbered and (placed and does or does and parts[1].startswith("0"))
+        return numbered and ((placed and does) or (does and parts[1].startswith("0")))
     return numbered and (placed or bare[0] in _ROLES)
 
 
@@ -264,7 +287,9 @@ def _is_own(host: str) -> bool:
     return any(not is_common(part.lower()) for part in re.split(r"[-_]", host) if len(part) > 2)
 
 
-_REGION = re.compile(r"(?:us|eu|ap|sa|ca|me|af|il|mx)-(?:gov-|iso-)?(?:north|south|east|west|central)+-?\d[a-z]?$|(?:us|europe|asia|northamerica|southamerica|australia|africa|me)-[a-z]+\d(?:-[a-z])?$")
+_REGION = re.compile(
+    r"(?:us|eu|ap|sa|ca|me|af|il|mx)-(?:gov-|iso-)?(?:north|south|east|west|central)+-?\d[a-z]?$|(?:us|europe|asia|northamerica|southamerica|australia|africa|me)-[a-z]+\d(?:-[a-z])?$"
+)
 
 
 def _is_product(name: str) -> bool:
@@ -289,7 +314,9 @@ def _is_host(text: str, match: re.Match[str], name: str) -> bool:
     before = text[max(0, match.start() - 30) : match.start()]
     if labels[0].lower() in _REVERSED and len(labels) > 2 and last not in {"com", "net", "org", "internal", "local"}:
         return False
-    if any(re.search(r"[a-z][A-Z]", label) for label in labels[1:]) or re.fullmatch(r"[A-Z][a-z]+(?:[A-Z][a-z]+)+", labels[0]):
+    if any(re.search(r"[a-z][A-Z]", label) for label in labels[1:]) or re.fullmatch(
+        r"[A-Z][a-z]+(?:[A-Z][a-z]+)+", labels[0]
+    ):
         return False
     if labels[-1][0].isupper() and not name.isupper():
         return False
@@ -297,5 +324,13 @@ def _is_host(text: str, match: re.Match[str], name: str) -> bool:
     if len(labels) == 2 and last in _FILES:
         return bool(match["port"])
     if last in _DOUBTFUL:
-        return last not in _FILES and (said or bool(_EVIDENCE.search(name))) and (len(labels) > 2 or last in {"local", "internal", "host", "test", "example", "app", "dev", "no", "at", "be", "it", "es"} or bool(match["port"]))
+        return (
+            last not in _FILES
+            and (said or bool(_EVIDENCE.search(name)))
+            and (
+                len(labels) > 2
+                or last in {"local", "internal", "host", "test", "example", "app", "dev", "no", "at", "be", "it", "es"}
+                or bool(match["port"])
+            )
+        )
     return True

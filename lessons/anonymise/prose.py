@@ -19,7 +19,9 @@ _LEGAL = (
 )
 _LEGAL_WORD = re.compile(_LEGAL)
 # Those that stand behind a name and nowhere else: what is before them is a name, be it the most ordinary words.
-_SURELY_LEGAL = re.compile(r"GmbH|mbH|KGaA|Ltd|LLC|LLP|PLC|Inc|Corp|Corporation|Limited|SARL|Oyj?|ApS|Pty|Kft|Zrt|Lda|Ltda|GbR|OHG")
+_SURELY_LEGAL = re.compile(
+    r"GmbH|mbH|KGaA|Ltd|LLC|LLP|PLC|Inc|Corp|Corporation|Limited|SARL|Oyj?|ApS|Pty|Kft|Zrt|Lda|Ltda|GbR|OHG"
+)
 _LEGAL_AFTER = re.compile(rf"\s{_LEGAL}(?![A-Za-z])")
 _BUSINESS = re.compile(
     r"Hotel|Bank|Banco|Banque|Stadtwerke|Sparkasse|Volksbank|Raiffeisenbank|Klinik|Klinikum|Spital|Hospital|Hopital|Universit(?:y|at|e)|Apotheke|"
@@ -32,14 +34,18 @@ _CUSTOMER_WORD = (
 )
 _JOINED = r"(?:\s(?:named|called|is|was|are|were|like|such as|and|at|from)\s|[ :=]{1,3}\(?|,\s)[\"'`(]?"
 _CUSTOMER_BEFORE = re.compile(rf"\b{_CUSTOMER_WORD}{_JOINED}$")
-_NAMED_CUSTOMER = re.compile(r"\b(?:customers?|clients?|merchant|tenant|retailer|kunden?|mandant|cliente?)(?: (?:named|called))? [\"']?$")
+_NAMED_CUSTOMER = re.compile(
+    r"\b(?:customers?|clients?|merchant|tenant|retailer|kunden?|mandant|cliente?)(?: (?:named|called))? [\"']?$"
+)
 _GREETING = re.compile(r"\b(?:hi|hey|hello|dear|cc|thanks|thank you|ping(?:ed)?|regards),? @?$")
 _NOBODY = frozenset("all team everyone everybody there folks guys the you for to it i we this that".split())
 _CUSTOMER_AFTER = re.compile(
     r"(?:'s|s')?\s(?:tenants?|accounts?|customers?|shops?|stores?|storefront|subscriptions?|contracts?|invoices?|orders|users?|data|"
     r"integration|portal|site|website|checkout|SLA)\b"
 )
-_SLUG = re.compile(rf"\b(?i:{_CUSTOMER_WORD})(?:_?(?:id|name|slug|key))?\s?(?:[=:]\s?|\s)[\"'`=:]?(?P<name>[a-z0-9]+(?:[-_][a-z0-9]+)+)")
+_SLUG = re.compile(
+    rf"\b(?i:{_CUSTOMER_WORD})(?:_?(?:id|name|slug|key))?\s?(?:[=:]\s?|\s)[\"'`=:]?(?P<name>[a-z0-9]+(?:[-_][a-z0-9]+)+)"
+)
 _TITLE_BEFORE = re.compile(
     r"\b(?:mr|mrs|ms|miss|dr|prof|sir|frau|herrn?|mme|mlle|m\.|monsieur|madame|senora?|sig|pan[ia]?|hr|fr)\.?\s$"
 )
@@ -70,20 +76,26 @@ _STREET = re.compile(
     r"\b[A-Z][\w.-]{2,30}(?:stra(?:ss)e|str\.|weg|platz|gasse|allee)\s\d{1,4}[a-z]?\b|\b\d{1,5}\s(?:[A-Z][a-z]{2,20}\s){1,3}(?:Street|St\.|Road|Rd\.?|Avenue|Ave\.?|Lane|Drive|Blvd|Square|Quay)(?!\w)"
     r"|\b\d{1,4},?\s(?:rue|avenue|boulevard|place)\s(?:de\s(?:la\s)?|du\s|des\s)?[A-Z][\w-]{2,20}",
 )
-_FILE_ENDINGS = frozenset("py sh js go rs ts md txt yaml yml json conf cfg ini log xml html java service socket timer sql exe dll so rb php pl cs".split())
+_FILE_ENDINGS = frozenset(
+    "py sh js go rs ts md txt yaml yml json conf cfg ini log xml html java service socket timer sql exe dll so rb php pl cs".split()
+)
 _RUN = re.compile(rf"(?<![\w@/\\.$-]){_NAME}")
 _CAPITALISED = re.compile(r"(?<![\w.@/\\$#&<{:=_-])[A-Z][a-z]{2,24}(?:-[A-Z][a-z]{1,24})?(?![\w@/\\=({\[:]|\.\w|-\w|_)")
 _NEIGHBOUR_LEFT = re.compile(r"(?<![\w.@/-])([A-Z][a-z]{1,15}) $")
 _NEIGHBOUR_RIGHT = re.compile(r" ([A-Z][a-z]{2,20})(?![\w@/(-]|\.\w)")
 _INITIAL_AND_NAME = re.compile(r"(?<![\w.])(?:[A-Z]\. ?){1,3}([A-Z][a-z]{2,20})(?![\w@/(])")
-_SPEAKS = re.compile(r"'s\b| (?:and|or) [A-Z]|,? (?:who|also )?(?:complained|reported|said|says|told|called|asked|confirmed|noticed|wrote|paged|agreed|thinks|knows|joined)\b")
+_SPEAKS = re.compile(
+    r"'s\b| (?:and|or) [A-Z]|,? (?:who|also )?(?:complained|reported|said|says|told|called|asked|confirmed|noticed|wrote|paged|agreed|thinks|knows|joined)\b"
+)
 _FUNCTION_WORDS = frozenset(
     """the a an our your their his her its this that these those when while after before if in on at for from by with dear hi
     hey and but then also both we they it as since once because until however thanks today yesterday only all some every
     each no not please see ask call restart contact customer client user team per via to of or so both""".split()
 )
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;|•*>\"“(\[]\s{0,3}|\n\s*|(?:^|\n)\s*[-*\d.)]+\s)$")
-_ENGLISH = re.compile(r"\b(?:the|and|was|were|is|are|of|to|for|with|that|after|from|has|had|because|since|when|not|it|we|our)\b", re.I)
+_ENGLISH = re.compile(
+    r"\b(?:the|and|was|were|is|are|of|to|for|with|that|after|from|has|had|because|since|when|not|it|we|our)\b", re.I
+)
 
 
 def find_in_prose(text: str) -> Iterator[Found]:
@@ -134,7 +146,14 @@ def _told(text: str, run: re.Match[str]) -> Found | None:
 def _by_context(text: str, first: int, start: int, end: int) -> Iterator[Found]:
     """Yield what a row of words with capitals names, of which the one at ``start`` is a proper name."""
     words = list(re.finditer(r"\S+", text[first:end]))
-    legal = next((word for word in words[1:] if _LEGAL_WORD.fullmatch(re.sub(r"'s?$", "", word.group())) and first + word.start() > start), None)
+    legal = next(
+        (
+            word
+            for word in words[1:]
+            if _LEGAL_WORD.fullmatch(re.sub(r"'s?$", "", word.group())) and first + word.start() > start
+        ),
+        None,
+    )
     follows = _LEGAL_AFTER.match(text, end)
     business = next((word for word in words[:-1] if _BUSINESS.fullmatch(word.group())), None)
     trimmed = _trimmed(text, start, end)
@@ -160,7 +179,12 @@ def _found(text: str, start: int, end: int, kind: str) -> Found:
 def _is_proper(word: str) -> bool:
     """Return whether a word with a capital names somebody: it is no word of the language nor of the field."""
     lower = re.sub(r"(?:'s|’s)$", "", word).lower()
-    return word[:1].isupper() and not is_common(lower) and not all(is_common(part) for part in re.split(r"[-’']", lower) if part) and not _is_code(word)
+    return (
+        word[:1].isupper()
+        and not is_common(lower)
+        and not all(is_common(part) for part in re.split(r"[-’']", lower) if part)
+        and not _is_code(word)
+    )
 
 
 def _is_code(word: str) -> bool:
@@ -171,7 +195,9 @@ def _is_code(word: str) -> bool:
 def _skip_common(text: str, start: int, end: int) -> int | None:
     """Return where a proper name begins in a row of words with capitals, or None where there is none."""
     for word in re.finditer(_UP, text[start:end]):
-        if _is_proper(word.group()) or re.fullmatch(r"[A-Z][a-z]+[A-Z][a-z]+", word.group()) and not is_common(word.group().lower()):
+        if _is_proper(word.group()) or (
+            re.fullmatch(r"[A-Z][a-z]+[A-Z][a-z]+", word.group()) and not is_common(word.group().lower())
+        ):
             return start + word.start()
     return None
 
@@ -200,7 +226,9 @@ def _is_place(text: str, start: int, name: str) -> bool:
     before, after = text[max(0, start - 12) : start], text[start + len(name) : start + len(name) + 24]
     if name.lower() in technology():
         return re.match(r"[ -](?:office|warehouse|branch|data ?cent)", after, re.I) is not None
-    return _PLACE_IN.search(before) is not None and not is_common(name.lower()) or re.match(rf"[ -]{_PLACE_WORD}\b", after, re.I) is not None
+    return (_PLACE_IN.search(before) is not None and not is_common(name.lower())) or re.match(
+        rf"[ -]{_PLACE_WORD}\b", after, re.I
+    ) is not None
 
 
 def _proper_nouns(text: str) -> Iterator[Found]:

@@ -7,7 +7,9 @@ from incidents.reading.redaction import credentials, looks_random
 from lessons.anonymise.findings import Found
 
 _UUID_GROUPS = re.compile(r"-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-")
-_UUID = re.compile(r"(?<![0-9A-Fa-f-])[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}(?![0-9A-Fa-f-])")
+_UUID = re.compile(
+    r"(?<![0-9A-Fa-f-])[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}(?![0-9A-Fa-f-])"
+)
 
 # Each with what its text must hold: looking for that is many times faster than trying the pattern everywhere.
 _RESOURCES: list[tuple[tuple[str, ...], re.Pattern[str]]] = [
@@ -19,7 +21,10 @@ _RESOURCES: list[tuple[tuple[str, ...], re.Pattern[str]]] = [
             r"\b(?:projects|organizations|folders|billingAccounts)/(?!\x00)[a-z0-9][\w.:-]{3,60}(?:/[^\s\"'`<>,;\x00]{1,300})?"
         ),
     ),
-    (("s3://", "s3a://", "gs://", "abfs", "wasb"), re.compile(r"\b(?:s3a?|gs|abfss?|wasbs?)://[^\s\"'`<>,;\x00]{2,300}")),
+    (
+        ("s3://", "s3a://", "gs://", "abfs", "wasb"),
+        re.compile(r"\b(?:s3a?|gs|abfss?|wasbs?)://[^\s\"'`<>,;\x00]{2,300}"),
+    ),
     ((".dkr.ecr",), re.compile(r"\b\d{12}\.dkr\.ecr[\w.-]{3,80}(?:/[\w./:@-]{1,200})?")),
     (
         ("gcr.io", "pkg.dev", "azurecr.io"),
@@ -44,10 +49,17 @@ _RESOURCE_NAMED = re.compile(
 )
 # Something long that is neither a word, a path nor a digest: a key that nobody called one.
 _OPAQUE = re.compile(r"(?<![\w+/.=:-])[A-Za-z0-9+/_-]{32,200}={0,2}(?![\w+/.-])")
+# A placeholder that is none of ours could carry a number.
+_FORGED = re.compile(r"<[A-Z]{2,12}_\d{4,}>")
 _RESOURCE_HINTS = ("--", "project", "bucket", "group", "subscription", "tenant id", "-g ")
 _ACCOUNT = re.compile(r"(?<![\w.:/#-])(?:\d{12}|\d{4}-\d{4}-\d{4})(?![\w-]|\.\d)")
-_NO_ACCOUNT_AFTER = re.compile(r"\s?(?:bytes?|[kmgt]i?b|requests?|rows?|records?|messages?|ns|us|µs|ms|keys?|events?|offsets?)\b", re.I)
-_NO_ACCOUNT_BEFORE = re.compile(r"(?:memory|heap|offset|size|limit|lsn|bytes|used|free|total|sequence|max|min)\w{0,10}[\s:=]{1,3}(?:of\s|is\s|was\s)?$", re.I)
+_NO_ACCOUNT_AFTER = re.compile(
+    r"\s?(?:bytes?|[kmgt]i?b|requests?|rows?|records?|messages?|ns|us|µs|ms|keys?|events?|offsets?)\b", re.I
+)
+_NO_ACCOUNT_BEFORE = re.compile(
+    r"(?:memory|heap|offset|size|limit|lsn|bytes|used|free|total|sequence|max|min)\w{0,10}[\s:=]{1,3}(?:of\s|is\s|was\s)?$",
+    re.I,
+)
 _NUMBERED = re.compile(
     r"\b(?P<what>customer|client|account|acct|contract|policy|invoice|order|member|merchant|tenant|subscriber|user|employee|reference|ref|"
     r"kunden?|vertrags?|rechnungs?|zakaznik|aws account|konto|booking|shipment|iban|vat)(?P<sep>[-\s]?(?:no\.?|number|num|id|nr\.?|nummer|numer|cislo|#|n°)[\s:=#]{0,3}|\s#)(?:is |was )?[\"'`]?"
@@ -68,7 +80,9 @@ _PUBLIC_CODES = frozenset(
     MPEG H AAC JPEG PNG GIF CISA CTR CBC GCM CFB OFB SIGNAL SIG BUG PORT""".split()
 )
 _TICKET = re.compile(r"(?<![\w.-])(?P<prefix>[A-Z][A-Z0-9]{1,9})-(?P<number>\d{1,9})(?![\w]|-\d|\.\d)")
-_TICKET_LONG = re.compile(r"\b(?:INC|CHG|PRB|RITM|REQ|SCTASK|TASK|CASE|CS|PBI|SR|TKT|RFC|WO|CR)\d{5,12}\b|(?<![\w-])#[A-Z]{1,6}-[A-Z0-9-]{3,24}\b")
+_TICKET_LONG = re.compile(
+    r"\b(?:INC|CHG|PRB|RITM|REQ|SCTASK|TASK|CASE|CS|PBI|SR|TKT|RFC|WO|CR)\d{5,12}\b|(?<![\w-])#[A-Z]{1,6}-[A-Z0-9-]{3,24}\b"
+)
 _TICKET_BEFORE = re.compile(
     r"\b(?:tickets?|incidents?|issues?|cases?|bugs?|tasks?|jira|zendesk|pull requests?|merge requests?|prs?|mrs?|change(?: requests?)?|problem|request|vorgang|"
     r"stoerung|zgloszenie|servicenow|pagerduty|opsgenie|story|epic|postmortem|sev-?\d|orders?|bestellung)"
@@ -79,10 +93,14 @@ _TICKET_NUMBER = re.compile(
 )
 _HASHMARK = re.compile(r"(?<![\w&#/])#\d{2,9}\b(?![\w-])")
 
-_DIGEST = re.compile(r"(?:\b(?:sha-?(?:256|512|384|1|224)|md5|digest|checksums?|integrity|blake2b?|hash sum|fingerprint|sum)\b[^\w\r\n]{0,4}(?:(?:is|was|of|expected|got|actual|digest|checksum|sum)[^\w\r\n]{0,3}){0,3})$", re.I)
+_DIGEST = re.compile(
+    r"(?:\b(?:sha-?(?:256|512|384|1|224)|md5|digest|checksums?|integrity|blake2b?|hash sum|fingerprint|sum)\b[^\w\r\n]{0,4}(?:(?:is|was|of|expected|got|actual|digest|checksum|sum)[^\w\r\n]{0,3}){0,3})$",
+    re.I,
+)
 _HEX = re.compile(r"(?<![\w#-])(?<!0x)(?:g(?=[0-9a-f]{7,40}\b))?[0-9a-fA-F]{7,64}(?![\w]|-[0-9A-Fa-f]{4}-)")
 _COMMIT_BEFORE = re.compile(
-    r"\b(?:commits?|sha|sha1|rev|revision|revert(?:ed|s)?|hash|git|HEAD|cherry-?pick(?:ed)?|merge[ds]?|tag|tree|checkout|bisect|image|deploy(?:ed)?|build|to|from|at)[\s:=@(\"'`]{1,3}$", re.I
+    r"\b(?:commits?|sha|sha1|rev|revision|revert(?:ed|s)?|hash|git|HEAD|cherry-?pick(?:ed)?|merge[ds]?|tag|tree|checkout|bisect|image|deploy(?:ed)?|build|to|from|at)[\s:=@(\"'`]{1,3}$",
+    re.I,
 )
 _COMMIT_RANGE = re.compile(r"(?<![\w.])[0-9a-f]{7,40}\.{2,3}[0-9a-f]{7,40}(?![\w.])")
 _SHA512 = re.compile(r"(?:sha(?:256|384|512))[-:]$", re.I)
@@ -116,9 +134,9 @@ def find_shapes(text: str) -> Iterator[Found]:
         if looks_random(match.group()):
             yield _whole(match, "credential")
     for group in _UUID_GROUPS.finditer(text):
-        match = _UUID.match(text, max(0, group.start() - 8))
-        if match:
-            yield _whole(match, "uuid")
+        uuid = _UUID.match(text, max(0, group.start() - 8))
+        if uuid:
+            yield _whole(uuid, "uuid")
     yield from _resources(text)
     if any(hint in lower for hint in _RESOURCE_HINTS):
         for match in _RESOURCE_NAMED.finditer(text):
@@ -128,6 +146,8 @@ def find_shapes(text: str) -> Iterator[Found]:
             yield Found(match.start(), match.end(), "account", match.group().replace("-", ""))
     for match in _NUMBERED.finditer(text):
         yield _group(match, "account", "value")
+    for match in _FORGED.finditer(text):
+        yield _whole(match, "account")
     for pattern in (_IBAN, _CARD):
         for match in pattern.finditer(text):
             if any(c.isdigit() for c in match.group()[4:]):
@@ -187,13 +207,13 @@ def _hashes(text: str) -> Iterator[Found]:
     for match in _HEX.finditer(text):
         digits = match.group().lower().lstrip("g")
         before = text[max(0, match.start() - 60) : match.start()]
-        if _DIGEST.search(before) and len(digits) >= 32 or _SHA512.search(before):
+        if (_DIGEST.search(before) and len(digits) >= 32) or _SHA512.search(before):
             continue
         mixed = any(c.isdigit() for c in digits) and any(c.isalpha() for c in digits)
         committed = _COMMIT_BEFORE.search(before) is not None
         if not mixed and not (committed and digits.isalpha() and len(digits) >= 7 and len(set(digits)) > 3):
             continue
-        if re.fullmatch(r"\d+e\d+", digits) or re.fullmatch(r"\d+[a-f]", digits) and not committed:
+        if re.fullmatch(r"\d+e\d+", digits) or (re.fullmatch(r"\d+[a-f]", digits) and not committed):
             continue
         kind = "hash" if len(digits) in {16, 32, 64} and not committed else "commit"
         yield Found(match.start(), match.end(), kind, digits)

@@ -96,7 +96,9 @@ def thing_usage(text: str, start: int, end: int, commonness: Commonness) -> Usag
     whole = text[start - len(left) : end + len(right)]
     before, after = text[max(0, start - 40) : start], text[end : end + 24]
     if commonness is Commonness.TECHNOLOGY:
-        named = re.search(r"\b(?:service|team|project)\s?[=:]\s?[\"'`]?$|\bteam\s$", before, re.I) or re.match(r"\steam\b", after)
+        named = re.search(r"\b(?:service|team|project)\s?[=:]\s?[\"'`]?$|\bteam\s$", before, re.I) or re.match(
+            r"\steam\b", after
+        )
         return Usage.UNCLEAR if named and not left + right else Usage.WORD
     if _PUBLIC.search(whole):
         return Usage.WORD
@@ -116,7 +118,11 @@ def thing_usage(text: str, start: int, end: int, commonness: Commonness) -> Usag
         return Usage.UNCLEAR if _PREDICATE.match(after) else Usage.WORD
     if before[-1:] in {"`", "'", '"'} and after[:1] == before[-1:]:
         return Usage.UNCLEAR
-    return Usage.UNCLEAR if _OPERATED.search(before) or re.match(r"\s(?:is|was) (?:down|up|back|slow|unhealthy|dead)\b", after) else Usage.WORD
+    return (
+        Usage.UNCLEAR
+        if _OPERATED.search(before) or re.match(r"\s(?:is|was) (?:down|up|back|slow|unhealthy|dead)\b", after)
+        else Usage.WORD
+    )
 
 
 def _usage_in_identifier(left: str, right: str, word: str) -> Usage:
@@ -127,7 +133,11 @@ def _usage_in_identifier(left: str, right: str, word: str) -> Usage:
     if own & _OWN_PARTS or any(part.isdigit() for part in own):
         return Usage.NAME
     if left.endswith(("@", "/")) or right.startswith(("@", ".")):
-        return Usage.UNCLEAR if right.startswith((".", "@")) and not right[1:2].isspace() and len(right) > 1 else Usage.WORD
+        return (
+            Usage.UNCLEAR
+            if right.startswith((".", "@")) and not right[1:2].isspace() and len(right) > 1
+            else Usage.WORD
+        )
     return Usage.WORD if all(is_common(part) for part in own) else Usage.UNCLEAR
 
 
@@ -143,7 +153,7 @@ def person_usage(text: str, start: int, end: int, commonness: Commonness) -> Usa
         return Usage.NAME
     if re.search(r"(?:@|/(?:home|users)/|\buser[=: ]\s?)$", before, re.I):
         return Usage.NAME
-    if not word[0].isupper() or commonness is Commonness.TECHNOLOGY and word.isupper():
+    if not word[0].isupper() or (commonness is Commonness.TECHNOLOGY and word.isupper()):
         return Usage.WORD
     left, right = _identifier(text, start, end)
     if left or (right and not right.startswith(".")):
@@ -160,7 +170,10 @@ def person_usage(text: str, start: int, end: int, commonness: Commonness) -> Usa
 
 
 def _is_month(before: str, after: str) -> bool:
-    return bool(re.match(r",? (?:19|20)\d\d\b", after) or re.search(r"\b(?:in|since|until|till|during|of|before|after|last|next|early|late|mid) $", before))
+    return bool(
+        re.match(r",? (?:19|20)\d\d\b", after)
+        or re.search(r"\b(?:in|since|until|till|during|of|before|after|last|next|early|late|mid) $", before)
+    )
 
 
 def _identifier(text: str, start: int, end: int) -> tuple[str, str]:

@@ -20,7 +20,7 @@ _CODES = {
 
 @dataclass(frozen=True)
 class Case:
-    """A text; ``planted``: (kind, start, end) of what must go; ``stay``: (start, end) of phrases that must not change."""
+    """A text; ``planted``: (kind, start, end) of what must go; ``stay``: (start, end) of what must not change."""
 
     text: str
     planted: tuple[tuple[str, int, int], ...]
