@@ -9,12 +9,12 @@ import re
 from itertools import pairwise
 from typing import Any
 
-_VALUE = r"[^\s\"'`,;&<>()\[\]{}]+"
+_VALUE = r"[^\s\"'`,;&<>()\[\]{}\x00]+"
 # Names whose value is a credential: key=value, key: value, "key": "value". What stands before the name does not matter
 # ("DB_PASSWORD", "githubToken"), but a parser's "unexpected token: name" names none.
 _NAMES = (
     r"(?:(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|account[_-]?key|credential)s?|"
-    r"(?<!unexpected )(?<!invalid )(?<!illegal )token|session_?id|(?<![A-Za-z0-9])pwd?)"
+    r"(?<!unexpected )(?<!invalid )(?<!illegal )token|session_?id|(?<![A-Za-z0-9])pwd?|(?<=[_-])pass|(?<![A-Za-z0-9])pass(?==))"
 )
 _SCHEMES = r"(?:bearer|basic|digest|token|negotiate|ntlm|splunk|geniekey|api-?key|key)"
 
@@ -233,7 +233,7 @@ _PATTERNS: list[tuple[str, re.Pattern[str], str, tuple[str, ...]]] = [
     (
         "password",
         re.compile(
-            r"(?P<keep>\b(?:login|credentials?|creds|log in with|username and password)[: ]{1,2}[\w.-]{2,40}\s?/\s?)(?=[^\s]{0,60}[\d!@#$%^&*?])[^\s\"'<>,;\x00]{4,80}",
+            r"(?P<keep>\b(?:login|credentials?|creds|log in with|username and password)(?: (?:is|was|are|were|with))?[: ]{1,2}[\w.-]{2,40}\s?/\s?)(?=[^\s]{0,60}[\d!@#$%^&*?])[^\s\"'<>,;\x00]{4,80}",
             re.I,
         ),
         "keep",

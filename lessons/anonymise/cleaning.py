@@ -131,12 +131,19 @@ def _is_allowed(text: str, found: Found, allowed: frozenset[str]) -> bool:
 def _find(left: Layer, vocabulary: Vocabulary, depth: int = 0) -> Iterator[Found]:
     for layer in layers(left):
         for one in _find_in(layer, vocabulary):
-            if any(c.isalnum() for c in layer.text[one.start : one.end]):
-                start, end = layer.source(one.start, one.end)
+            first, last = _without_marks(layer.text, one.start, one.end)
+            if any(c.isalnum() for c in layer.text[first:last]):
+                start, end = layer.source(first, last)
                 if layer.admits(start, end):
                     yield Found(start, end, one.kind, one.identity, one.uncertain)
         if depth < MAX_DEPTH and not layer.sounds:
             yield from _find_encoded(layer, vocabulary, depth)
+
+
+def _without_marks(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the stretch without marks and spaces at its ends: what was taken already is no part of another finding."""
+    found = text[start:end]
+    return end - len(found.lstrip("\0 ")), start + len(found.rstrip("\0 "))
 
 
 def _find_in(layer: Layer, vocabulary: Vocabulary) -> Iterator[Found]:

@@ -279,7 +279,7 @@ def _is_machine(name: str) -> bool:
     does = any(part in _ROLES for part in bare)
     if len(parts) == 2:
         return numbered and ((placed and does) or (does and parts[1].startswith("0")))
-    return numbered and (placed or bare[0] in _ROLES)
+    return numbered and (placed or bare[0] in _ROLES or (does and _is_own(name)))
 
 
 def _is_own(host: str) -> bool:

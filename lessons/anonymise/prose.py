@@ -25,7 +25,7 @@ _SURELY_LEGAL = re.compile(
 _LEGAL_AFTER = re.compile(rf"\s{_LEGAL}(?![A-Za-z])")
 _BUSINESS = re.compile(
     r"Hotel|Bank|Banco|Banque|Stadtwerke|Sparkasse|Volksbank|Raiffeisenbank|Klinik|Klinikum|Spital|Hospital|Hopital|Universit(?:y|at|e)|Apotheke|"
-    r"Pharmacie|Restaurant|Kaufhaus|Kaufhof|Autohaus|Versicherung|Gemeinde|Stadt|City|Ville|Mairie|Kommune|Lycee|Schule|Verlag|Brauerei"
+    r"Pharmacie|Restaurant|Kaufhaus|Kaufhof|Autohaus|Versicherung|Gemeinde|Stadt|City|Ville|Mairie|Kommune|Lycee|Schule|Verlag|[A-Z][a-z]+(?:erei|haus|werke?|kasse|klinik)"
 )
 _CUSTOMER_WORD = (
     r"(?:customers?|clients?|tenants?|merchants?|partners?|vendors?|suppliers?|subscribers?|retailers?|resellers?|shops?|stores?|brand|prospect|licensee|payer|bank|"
@@ -74,6 +74,8 @@ _PLACE_AFTER = re.compile(rf"(?:'s)?[ -]{_PLACE_WORD}\b", re.I)
 _PLACE_IN = re.compile(r"\b(?:in|from|near|at|to|into|of|between|via|and|a|en|v|w|aus|nach|bei|i|till|til)\s$", re.I)
 _STREET = re.compile(
     r"\b[A-Z][\w.-]{2,30}(?:stra(?:ss)e|str\.|weg|platz|gasse|allee)\s\d{1,4}[a-z]?\b|\b\d{1,5}\s(?:[A-Z][a-z]{2,20}\s){1,3}(?:Street|St\.|Road|Rd\.?|Avenue|Ave\.?|Lane|Drive|Blvd|Square|Quay)(?!\w)"
+    r"|\b(?:Rue|Avenue|Boulevard|Via|Calle|Plaza|Piazza|Rua)\s(?:de\s(?:la\s)?|du\s|des\s|del(?:la)?\s|la\s)?[A-Z][\w-]{2,20}"
+    r"|\b[A-Z][a-z]{2,20}(?:strasse|gasse|allee)\b"
     r"|\b\d{1,4},?\s(?:rue|avenue|boulevard|place)\s(?:de\s(?:la\s)?|du\s|des\s)?[A-Z][\w-]{2,20}",
 )
 _FILE_ENDINGS = frozenset(

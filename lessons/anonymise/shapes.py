@@ -37,6 +37,11 @@ _RESOURCES: list[tuple[tuple[str, ...], re.Pattern[str]]] = [
         re.compile(r"\b(?:rg|vnet|nsg|kv|aks|vmss|law|appi)-[a-z0-9]{2,30}(?:-[a-z0-9]{1,20}){1,5}\b"),
     ),
 ]
+# A cluster, a bucket, a database of one's own is called by what it holds and where it runs: ledger-prod-eu.
+_DEPLOYED = re.compile(
+    r"(?<![\w./@-])(?=[a-z0-9-]{0,60}\b(?:prod|prd|production|staging|stg|preprod|uat)\b)[a-z][a-z0-9]{0,24}(?:-[a-z0-9]{1,24}){2,6}(?![\w@-])"
+)
+_NO_DEPLOYED = frozenset("to like and or only wide the non pre of in for from not".split())
 _AWS_DIGITS = re.compile(r"-(?=[0-9a-f]{0,16}\d)[0-9a-f]{8,17}(?![\w-])")
 _AWS_ID = re.compile(
     r"(?<![\w-])(?:i|vol|snap|sg|vpc|subnet|eni|eipalloc|rtb|igw|nat|acl|ami|lt|pcx|tgw|vpce|fs|sgr|dopt|cgw|vgw|r|eipassoc|mi|pl|asg|lb|tgw-attach|vpce-svc)$"
@@ -163,6 +168,9 @@ def _resources(text: str) -> Iterator[Found]:
             for match in pattern.finditer(text):
                 name = match.group().rstrip(".,:)")
                 yield Found(match.start(), match.start() + len(name), "resource", name.lower())
+    for match in _DEPLOYED.finditer(text):
+        if not _NO_DEPLOYED.intersection(match.group().split("-")):
+            yield _whole(match, "resource")
     for match in _AWS_DIGITS.finditer(text):
         kind = _AWS_ID.search(text[max(0, match.start() - 12) : match.start()])
         if kind:

@@ -27,12 +27,12 @@ class Case:
     stay: tuple[tuple[int, int], ...]
 
 
-def vocabulary() -> Names:
-    return Names.from_json(json.loads((_FOLDER / "vocabulary.json").read_text(encoding="utf-8")))
+def vocabulary(suffix: str = "") -> Names:
+    return Names.from_json(json.loads((_FOLDER / f"vocabulary{suffix}.json").read_text(encoding="utf-8")))
 
 
-def planted() -> list[Case]:
-    raw = re.sub(r"(?m)\A(?:#.*\n)+", "", (_FOLDER / "planted.txt").read_text(encoding="utf-8"))
+def planted(suffix: str = "") -> list[Case]:
+    raw = re.sub(r"(?m)\A(?:#.*\n)+", "", (_FOLDER / f"planted{suffix}.txt").read_text(encoding="utf-8"))
     return [_case(part.strip("\n")) for part in re.split(r"(?m)^---$\n?", raw) if part.strip()]
 
 
