@@ -192,7 +192,7 @@ _PATTERNS: list[tuple[str, re.Pattern[str], str, tuple[str, ...]]] = [
         re.compile(
             # In words: "the password is hunter2", "Passwort: geheim". A value holds a digit or a sign, or is quoted.
             r"(?P<keep>\b(?:password|passwd|pwd|passphrase|secret|pin|token)\b[^.\n:=]{0,30}?\s(?:is|was|to|now)\s{1,2})"
-            r"(?!\[redacted)(?:\"[^\"\r\n]{1,100}\"|'[^'\r\n]{1,100}'|(?=[^\s]{0,60}[\d!@#$%^&*?])[^\s\"'<>\x00]{4,100}(?<![.,;:!?)]))",
+            r"(?!\[redacted)(?:\"[^\"\r\n]{1,100}\"|'[^'\r\n]{1,100}'|(?=[^\s]{0,60}[\d!@#$%^&?])[^\s\"'<>\x00]{4,100}(?<![.,;:!?)]))",
             re.I,
         ),
         "keep",
@@ -233,7 +233,7 @@ _PATTERNS: list[tuple[str, re.Pattern[str], str, tuple[str, ...]]] = [
     (
         "password",
         re.compile(
-            r"(?P<keep>\b(?:login|credentials?|creds|log in with|username and password)(?: (?:is|was|are|were|with))?[: ]{1,2}[\w.-]{2,40}\s?/\s?)(?=[^\s]{0,60}[\d!@#$%^&*?])[^\s\"'<>,;\x00]{4,80}",
+            r"(?P<keep>\b(?:login|credentials?|creds|log in with|username and password)(?: (?:is|was|are|were|with))?[: ]{1,2}[\w.-]{2,40}\s?/\s?)(?=[^\s]{0,60}[\d!@#$%^&?])[^\s\"'<>,;\x00]{4,80}",
             re.I,
         ),
         "keep",

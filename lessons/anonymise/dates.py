@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from lessons.anonymise.findings import Found
+from lessons.anonymise.network import is_version
 from lessons.anonymise.wordlists import months
 
 _TIME = (
@@ -23,12 +24,15 @@ _NUMERIC = re.compile(
     rf"|(?<![\d.\w/-]){_DAY}(?:\.\s?{_MONTH}\.\s?|/{_MONTH}/|-{_MONTH}-){_YEAR}\b{_TIME}?"
     rf"|(?<![\d.\w/-]){_MONTH}/{_DAY}/(?:{_YEAR}|\d\d)\b{_TIME}?"
     rf"|(?<![\d.\w/-]){_DAY}/{_MONTH}/\d\d\b{_TIME}?"
-    rf"|(?<![\d.\w/-]){_DAY}\.\s?{_MONTH}\.(?:\d\d\b{_TIME}?|(?=\s|$|[,;)]))"
     rf"|(?<![\d.\w/-]){_DAY}[. ]{{1,2}}{_ROMAN}\.?\s?{_YEAR}\b"
     rf"|(?<![\dA-Za-z.]){_YEAR}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:[T_-]?(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?Z?)?(?![\dA-Za-z])"
     rf"|\b{_YEAR}-?W(?:0[1-9]|[1-4]\d|5[0-3])(?:-?[1-7])?\b"
     rf"|\b{_YEAR}-(?:00[1-9]|0[1-9]\d|[12]\d\d|3[0-5]\d|36[0-6])(?![\d-])"
 )
+# Without the century it may be a version; without a year it is a date only after such a word.
+_SHORT = re.compile(rf"(?<![\d.\w/-]){_DAY}\.\s?{_MONTH}\.\d\d\b(?!\.){_TIME}?")
+_YEARLESS = re.compile(rf"(?<![\d.\w/-]){_DAY}\.\s?{_MONTH}\.(?=\s|$|[,;)])")
+_YEARLESS_BEFORE = re.compile(r"\b(?:am|vom|bis|zum|seit|den|dem|ab|dne|od|do|ze|dnia|on|since|until|den)\s$", re.I)
 _WEEK = re.compile(
     rf"\b(?:[Ww]eek|wk|KW|CW|Woche|semaine|semana|tyden)\s?(?:no\.? ?)?(?:[1-9]|[1-4]\d|5[0-3])(?:[ /]{_YEAR})?\b(?!\s?(?:days|of retention))"
 )
@@ -111,6 +115,12 @@ def _dates(text: str) -> Iterator[tuple[int, int]]:
             match = pattern.match(text, place)
             if match:
                 yield match.span()
+        match = _SHORT.match(text, place)
+        if match and (_said(text, place) or not is_version(text, place)):
+            yield match.span()
+        match = _YEARLESS.match(text, place)
+        if match and _said(text, place):
+            yield match.span()
         for pattern in (_MONTH_AFTER, _MONTH_WITHIN):
             match = pattern.match(text, place)
             if match and _is_month(match["month"], match["year"]):
@@ -127,6 +137,10 @@ def _dates(text: str) -> Iterator[tuple[int, int]]:
         if pattern is _WEEK or not text.isascii():
             for match in pattern.finditer(text):
                 yield match.span()
+
+
+def _said(text: str, start: int) -> bool:
+    return _YEARLESS_BEFORE.search(text[max(0, start - 8) : start]) is not None
 
 
 def _led(text: str, start: int) -> int:

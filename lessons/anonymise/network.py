@@ -88,11 +88,11 @@ _REVERSED = frozenset(
 )
 _PUBLIC_HOSTS = re.compile(
     r"(?:.*\.)?(?:kubernetes\.io|k8s\.io|docker\.io|docker\.com|quay\.io|gcr\.io|ghcr\.io|github\.com|githubusercontent\.com|gitlab\.com|"
-    r"apache\.org|python\.org|pypi\.org|npmjs\.(?:org|com)|nodejs\.org|golang\.org|go\.dev|rubygems\.org|crates\.io|maven\.org|"
+    r"apache\.org|python\.org|pypi\.org|npmjs\.(?:org|com)|nodejs\.org|golang\.org|readthedocs\.io|docs\.aws\.amazon\.com|cloud\.google\.com|go\.dev|rubygems\.org|crates\.io|maven\.org|"
     r"postgresql\.org|mysql\.com|redis\.io|nginx\.org|elastic\.co|mozilla\.org|ietf\.org|w3\.org|iana\.org|letsencrypt\.org|"
     r"debian\.org|ubuntu\.com|centos\.org|fedoraproject\.org|kernel\.org|gnu\.org|freedesktop\.org|istio\.io|helm\.sh|"
     r"prometheus\.io|grafana\.com|opentelemetry\.io|hashicorp\.com|terraform\.io|stackoverflow\.com|wikipedia\.org|"
-    r"microsoft\.com|oracle\.com|cert-manager\.io|argoproj\.io|fluxcd\.io|socket\.io|asp\.net|pool\.ntp\.org|swagger\.io|json-schema\.org|schema\.org|xmlsoap\.org)$",
+    r"(?:learn|docs|support)\.microsoft\.com|oracle\.com|cert-manager\.io|argoproj\.io|fluxcd\.io|socket\.io|asp\.net|pool\.ntp\.org|swagger\.io|json-schema\.org|schema\.org|xmlsoap\.org)$",
     re.I,
 )
 _NO_HOST = frozenset(
@@ -141,7 +141,7 @@ _SSH = re.compile(
 _PATH = re.compile(
     r"(?<![\w.])(?:[A-Za-z]:)?(?:[\\/]{1,2}(?:var|export|mnt|data|nfs)){0,2}[\\/]{1,2}(?:home|Users|user|profiles|Documents and Settings)[\\/]{1,2}(?!\x00)(?P<user>[^\s\\/:\"'<>|,;)\x00]{1,64})(?:[\\/]{1,2}[^\s\\/:\"'<>|,;)\x00]{0,120}){0,20}"
     r"|(?<![\w\\:])\\\\{1,3}[A-Za-z][\w.-]{1,63}(?:\\{1,2}[\w.$-]{1,80}){1,10}"
-    r"|(?<![\w~/])~[a-z_][a-z0-9_.-]{1,31}(?:/[\w./-]{0,200})?",
+    r"|(?<![\w~/`:])~[a-z_][a-z0-9_-]{1,31}(?:/[\w./-]{0,200}|(?![\w.(~]))",
 )
 _ANYBODYS_USERS = re.compile(
     r"^(?:\$|%|\{|<|\*|user(?:name)?$|root$|ubuntu$|ec2-user$|app$|node$|runner$|vagrant$|public$|default$|jenkins$|you$|me$|\.\.\.?$|…)",
@@ -169,7 +169,7 @@ def _urls(text: str) -> Iterator[Found]:
         url = _URL_END.sub("", match.group())
         host = re.sub(r"^[^:]*:(?:[a-z0-9+.-]*:)?/{2}(?:[^/@]*@)?", "", url, flags=re.I)
         host = re.split(r"[/:?#]", host)[0]
-        bare = re.fullmatch(r"[^?#@]*", url) is not None
+        bare = re.fullmatch(r"[^?@]*", url) is not None
         if bare and (host.lower() in {"localhost", "", *_ANYBODYS_IPV4} or _is_public_page(host, url)):
             continue
         yield Found(match.start(), match.start() + len(url), "url", url.lower())
@@ -204,7 +204,7 @@ def _ip_addresses(text: str) -> Iterator[Found]:
         octets = address.split(".")
         if any(octet.isdigit() and int(octet) > 255 for octet in octets) or _is_anybodys(address, match["net"]):
             continue
-        if not match["net"] and not match["port"] and _is_version(text, match.start()):
+        if not match["net"] and not match["port"] and is_version(text, match.start()):
             continue
         yield Found(match.start(), match.end(), "network" if match["net"] else "ip", address + (match["net"] or ""))
     for match in _IPV6.finditer(text):
@@ -226,7 +226,8 @@ def _is_anybodys(address: str, net: str | None) -> bool:
     return net is not None and address in _ANYBODYS_NETWORKS
 
 
-def _is_version(text: str, start: int) -> bool:
+def is_version(text: str, start: int) -> bool:
+    """Return whether the words before a dotted number say that it is a version."""
     before = text[max(0, start - 60) : start]
     if _VERSION_BEFORE.search(before) or _VERSIONS_BEFORE.search(before):
         return True
@@ -246,7 +247,8 @@ def _hosts(text: str) -> Iterator[Found]:
             end = len(_URL_END.sub("", text[match.start() : end])) + match.start()
             yield Found(match.start(), end, "url" if path else "host", text[match.start() : end].lower())
     for match in _NUMBERED.finditer(text):
-        if _is_machine(match.group().lower()):
+        # In capitals it is as often a standard: ML-KEM-768.
+        if _is_machine(match.group().lower()) and not re.fullmatch(r"[A-Z]{2,5}-[A-Z]{2,5}-\d{3,4}", match.group()):
             yield Found(match.start(), match.end(), "host", match.group().lower())
     for match in _POD.finditer(text):
         yield Found(match.start(), match.end(), "host", match.group().lower())
@@ -280,6 +282,10 @@ def _is_machine(name: str) -> bool:
     if len(parts) == 2:
         return numbered and ((placed and does) or (does and parts[1].startswith("0")))
     return numbered and (placed or bare[0] in _ROLES or (does and _is_own(name)))
+
+
+def _is_role(host: str) -> bool:
+    return _is_own(host) and not _ROLES.isdisjoint(host.lower().split("-"))
 
 
 def _is_own(host: str) -> bool:

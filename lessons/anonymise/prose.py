@@ -170,7 +170,7 @@ def _by_context(text: str, first: int, start: int, end: int) -> Iterator[Found]:
         yield _found(text, start, trimmed, "customer")
     elif _PLACE_BEFORE.search(before) or _PLACE_AFTER.match(after):
         yield _found(text, start, trimmed, "place")
-    elif _PERSON_BEFORE.search(before):
+    elif _PERSON_BEFORE.search(before) and _is_proper(text[start:trimmed].split()[0]):
         yield _found(text, start, trimmed, "person")
 
 

@@ -72,6 +72,7 @@ _NO_PERSON_NEXT = re.compile(
     r"periods?|notes?|time|windows?|join|days?|and|or|in|on|to|with|up|down|out|off|unused|old|new|failed|one|two)\b",
     re.I,
 )
+_MODALS = frozenset({"will", "may"})
 _PERSON_BEFORE = re.compile(
     r"(?:@|\b(?:by|cc|ask|asked|tell|told|paged|page|ping|pinged|from|with|thanks|thank you|hi|hey|hello|mr|mrs|ms|dr|user|"
     r"author|owner|assignee|engineer|colleague|called|frau|herr|pan|pani)[.:=]?\s{0,2}|/(?:home|users)/)$",
@@ -166,7 +167,9 @@ def person_usage(text: str, start: int, end: int, commonness: Commonness) -> Usa
         return Usage.NAME if not word.isupper() else Usage.UNCLEAR
     if _NO_PERSON_NEXT.match(after):
         return Usage.NAME if re.match(r"\s(?:and|or) [A-Z]", after) else Usage.WORD
-    return Usage.NAME if _ACTS.match(after) else Usage.UNCLEAR
+    if _ACTS.match(after):
+        return Usage.NAME
+    return Usage.WORD if word.lower() in _MODALS and re.match(r"\s[a-z]", after) else Usage.UNCLEAR
 
 
 def _is_month(before: str, after: str) -> bool:

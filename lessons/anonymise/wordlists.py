@@ -3,6 +3,7 @@
 from functools import cache
 from pathlib import Path
 
+_WEEKDAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
 _FOLDER = Path(__file__).parent / "words"
 
 
@@ -39,7 +40,7 @@ def months() -> dict[str, int]:
 @cache
 def is_common(word: str) -> bool:
     """Return whether the word, in lower case, is ordinary English or technology, itself or without its ending."""
-    if word in ordinary() or word in technology() or word.isdigit():
+    if word in ordinary() or word in technology() or word.isdigit() or word in _WEEKDAYS:
         return True
     return any(
         word.endswith(ending) and (word[: -len(ending)] + instead) in ordinary() | technology()
