@@ -158,8 +158,8 @@ _PATTERNS: list[tuple[str, re.Pattern[str], str, tuple[str, ...]]] = [
     (
         "password",
         re.compile(
-            r"(?P<keep>(?<![\w-])--?(?:[\w-]{0,30}-)?(?:password|passwd|pass|pw|pwd|passphrase|passin|passout|storepass|keypass|token|secret|api-key|apikey)[ =][\"']?)(?!\[redacted)"
-            + _VALUE,
+            r"(?P<keep>(?<![\w-])--?(?:[\w-]{0,30}-)?(?:password|passwd|pass|pw|pwd|passphrase|passin|passout|storepass|keypass|token|secret|api-key|apikey)[ =])"
+            r"(?!\[redacted)(?:\"[^\"\r\n]{1,200}\"|'[^'\r\n]{1,200}'|[\"']?" + _VALUE + r")",
             re.I,
         ),
         "keep",
@@ -182,10 +182,10 @@ _PATTERNS: list[tuple[str, re.Pattern[str], str, tuple[str, ...]]] = [
     (
         "password",
         re.compile(
-            r"(?P<keep>\b(?:redis-cli\b[^\r\n|;]{0,200}?\s-a|ldap(?:search|modify|add|delete|whoami)\b[^\r\n|;]{0,200}?\s-w|sshpass\s+-p|(?:docker|podman|az|vault|oc|mongo\w*|cqlsh|sqlcmd|isql|ipmitool|zip|7z|unzip|smbclient|influx|clickhouse-client|net use|keytool|snmp\w*)\b[^\r\n|;]{0,200}?\s-[pPW]|(?:rabbitmqctl|rabbitmqadmin) (?:add_user|change_password) [^\s]{1,60}|curl\b[^\r\n|;]{0,200}?\s(?:-u|--user)\s+[^\s:]{1,80}:)\s?[\"']?)(?!\[redacted)[^\s\"']{2,100}"
+            r"(?P<keep>\b(?:redis-cli\b[^\r\n|;]{0,200}?\s-a|ldap(?:search|modify|add|delete|whoami)\b[^\r\n|;]{0,200}?\s-w|sshpass\s+-p|(?:docker|podman|az|vault|oc|mongo\w*|cqlsh|sqlcmd|isql|ipmitool|zip|7z|unzip|smbclient|influx|clickhouse-client|net use|keytool|snmp\w*)\b[^\r\n|;]{0,200}?\s-[pPW]|(?:rabbitmqctl|rabbitmqadmin) (?:add_user|change_password) [^\s]{1,60}|net use\b[^\r\n|;]{0,120}?\s/user:[^\s]{1,80}|curl\b[^\r\n|;]{0,200}?\s(?:-u|--user)\s+[^\s:]{1,80}:)\s?[\"']?)(?!\[redacted)[^\s\"']{2,100}"
         ),
         "keep",
-        ("redis-cli", "sshpass", "curl", "ldap", " -p", " -w", "rabbitmq"),
+        ("redis-cli", "sshpass", "curl", "ldap", " -p", " -w", "rabbitmq", "net use"),
     ),
     (
         "password",

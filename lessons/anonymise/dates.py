@@ -32,7 +32,7 @@ _NUMERIC = re.compile(
 # Without the century it may be a version; without a year it is a date only after such a word.
 _SHORT = re.compile(rf"(?<![\d.\w/-]){_DAY}\.\s?{_MONTH}\.\d\d\b(?!\.){_TIME}?")
 _YEARLESS = re.compile(rf"(?<![\d.\w/-]){_DAY}\.\s?{_MONTH}\.(?=\s|$|[,;)])")
-_YEARLESS_BEFORE = re.compile(r"\b(?:am|vom|bis|zum|seit|den|dem|ab|dne|od|do|ze|dnia|on|since|until|den)\s$", re.I)
+_YEARLESS_BEFORE = re.compile(r"\b(?:am|vom|bis|zum|seit|den|dem|ab|dne|od|do|ze|dnia)\s$", re.I)
 _WEEK = re.compile(
     rf"\b(?:[Ww]eek|wk|KW|CW|Woche|semaine|semana|tyden)\s?(?:no\.? ?)?(?:[1-9]|[1-4]\d|5[0-3])(?:[ /]{_YEAR})?\b(?!\s?(?:days|of retention))"
 )
@@ -54,7 +54,7 @@ _RELATIVE = re.compile(
 
 _SUFFIX = r"(?:st|nd|rd|th|er|re|º|°|ª|\.|-?(?:go|ho|ego|te|lo|e))?"
 _LINK = r"(?:\s?(?:of|de|del|di|do|d')\s|[-/.\s]\s?|\s{0,3})"
-_YEAR_AFTER = r"(?:(?:\s?(?:of|de|del|,)|[-/.])?\s{0,2}(?:(?:19|20)\d\d|'\d\d)(?!\d)(?:\s?(?:roku|r\.|goda|roku\b|rokuu?|p\.|an))?)"
+_YEAR_AFTER = r"(?:(?:\s?(?:of|de|del|,)|[-/.])?\s{0,2}(?:(?:19|20)\d\d|'\d\d|(?<=[-/])\d\d)(?!\d)(?:\s?(?:roku|r\.|goda|roku\b|rokuu?|p\.|an))?)"
 # The month's name is looked up afterwards: a pattern of seven hundred names would be slow.
 _MONTH_AFTER = re.compile(
     rf"(?:{_DAY}\s?[-–/]\s?)?{_DAY}{_SUFFIX}{_LINK}"

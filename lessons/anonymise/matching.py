@@ -67,7 +67,7 @@ def _placed(skeleton: _Skeleton, spelling: Spelling, a: int, b: int) -> Found | 
     end = skeleton.sources[last] + b - skeleton.places[last]
     rare = spelling.commonness is Commonness.RARE and not spelling.stem
     # A long rare name is found inside a word, too.
-    embedded = rare and b - a >= 7
+    embedded = rare and b - a >= 7 and not re.search(r"\s", text[start:end])
     if not (a == skeleton.places[first] or _breaks(text, start) or embedded):
         return None
     rest = text[end : skeleton.ends[last]].lower()
@@ -106,9 +106,15 @@ def _joined(skeleton: _Skeleton, spelling: Spelling, a: int, first: int, last: i
         if skeleton.places[token] - a in spelling.breaks:
             if not _JOINT.fullmatch(gap):
                 return False
-        elif not _BROKEN.fullmatch(gap) and not (hyphens and len(gap) == 1 and gap in "-_."):
-            return False
+        elif _BROKEN.fullmatch(gap) or (hyphens and len(gap) == 1 and gap in "-_."):
+            continue
+        elif not (hyphens and gap == " " and _is_letter(skeleton, token - 1) and _is_letter(skeleton, token)):
+            return False  # n i g h t j a r
     return True
+
+
+def _is_letter(skeleton: _Skeleton, token: int) -> bool:
+    return skeleton.ends[token] - skeleton.sources[token] == 1
 
 
 def _judged(text: str, spelling: Spelling, start: int, end: int) -> Found | None:

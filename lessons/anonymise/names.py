@@ -229,6 +229,8 @@ def _thing(kind: str, name: str) -> Iterator[tuple[str, Spelling]]:
         if not words:
             continue
         yield _spelling(kind, identity, words)
+        if len(words) > 1 and words[-1].endswith("s") and len(words[-1]) > 4:
+            yield _spelling(kind, identity, [*words[:-1], words[-1][:-1]])
         shorter = words
         while len(shorter) > 1 and shorter[-1].lower() in _SUFFIXES:
             shorter = shorter[:-1]

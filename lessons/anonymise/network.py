@@ -47,6 +47,9 @@ _VERSIONS_BEFORE = re.compile(
     r"(?:v|versions?|from|upgrad\w*|releases?)\W{1,3}\w{0,20}\s?[\"'`]?\d+(?:\.\d+){2,3}[\"'`]?[,;]?\s(?:to|and|or|through|until|->|→)\s[\"'`v]?$",
     re.I,
 )
+_VERSION_SUFFIX = re.compile(
+    r"\d+(?:\.\d+){2,3}-(?:rc|beta|alpha|snapshot|ga|final|release|dev|generic|build|p|r)[\d.]*\b", re.I
+)
 _PRODUCT_BEFORE = re.compile(r"(?P<product>[A-Za-z][\w.+-]{1,40})[ /-]v?$")
 _ADDRESS_WORDS = frozenset(
     """at on to from host server node ip address addr via by peer gateway dns upstream listen bind bound client tcp udp for
@@ -122,6 +125,10 @@ _ROLES = frozenset(
 # Machines are named by what they do, where, and a number.
 _NUMBERED = re.compile(
     r"(?<![\w.\x00/-])(?=[A-Za-z-]{1,40}\d)[A-Za-z][A-Za-z0-9]{0,30}(?:-[A-Za-z0-9]{1,20}){0,8}(?![\w-]|\.\d)"
+)
+_DESKTOP = re.compile(r"\b(?:DESKTOP|LAPTOP|WIN|PC|WS|NB)-(?=[A-Z0-9]{0,12}\d)[A-Z0-9]{5,12}\b")
+_CALLED = re.compile(
+    r"\b(?:hosts?|hostname|server|machine|box|vm|laptop|node)\s[\"'`]?(?P<host>[a-z]{4,15})[\"'`]?(?![\w@/.(-])"
 )
 # A pod's or a node pool's name ends in random letters.
 _POD = re.compile(
@@ -229,6 +236,8 @@ def _is_anybodys(address: str, net: str | None) -> bool:
 def is_version(text: str, start: int) -> bool:
     """Return whether the words before a dotted number say that it is a version."""
     before = text[max(0, start - 60) : start]
+    if _VERSION_SUFFIX.match(text, start):
+        return True
     if _VERSION_BEFORE.search(before) or _VERSIONS_BEFORE.search(before):
         return True
     product = _PRODUCT_BEFORE.search(before)
@@ -250,6 +259,11 @@ def _hosts(text: str) -> Iterator[Found]:
         # In capitals it is as often a standard: ML-KEM-768.
         if _is_machine(match.group().lower()) and not re.fullmatch(r"[A-Z]{2,5}-[A-Z]{2,5}-\d{3,4}", match.group()):
             yield Found(match.start(), match.end(), "host", match.group().lower())
+    for match in _DESKTOP.finditer(text):
+        yield Found(match.start(), match.end(), "host", match.group().lower())
+    for match in _CALLED.finditer(text):
+        if not is_common(match["host"]):
+            yield Found(match.start("host"), match.end("host"), "host", match["host"])
     for match in _POD.finditer(text):
         yield Found(match.start(), match.end(), "host", match.group().lower())
     for match in _NAMED_MACHINE.finditer(text):

@@ -6,6 +6,8 @@ says what it names; without that, in an English sentence, it is reported as unce
 
 import re
 from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
 
 from lessons.anonymise.findings import Found
 from lessons.anonymise.wordlists import given_names, is_common, months, ordinary, places, technology
@@ -32,6 +34,8 @@ _CUSTOMER_WORD = (
     r"carrier|provider|kund(?:e|en|in|innen)|mandant(?:en)?|handler|lieferant|clientes?|clienti|zakazni[kc]\w{0,4}|klient\w{0,4}|"
     r"asiakas|asiakkaa\w{0,4}|kunder?|fournisseur)"
 )
+_TITLE = re.compile(r"(?:Mrs?|Ms|Miss|Dr|Prof|Frau|Herrn?|Mme|Mlle|Monsieur|Madame|Senora?|Pan[ia]?)\.?")
+_CUSTOMER = re.compile(r"Kund(?:e|en|in|innen)|Mandant(?:en|in)?|Lieferant(?:en|in)?")
 _JOINED = r"(?:\s(?:named|called|is|was|are|were|like|such as|and|at|from)\s|[ :=]{1,3}\(?|,\s)[\"'`(]?"
 _CUSTOMER_BEFORE = re.compile(rf"\b{_CUSTOMER_WORD}{_JOINED}$")
 _NAMED_CUSTOMER = re.compile(
@@ -72,8 +76,9 @@ _PLACE_BEFORE = re.compile(
 )
 _PLACE_AFTER = re.compile(rf"(?:'s)?[ -]{_PLACE_WORD}\b", re.I)
 _PLACE_IN = re.compile(r"\b(?:in|from|near|at|to|into|of|between|via|and|a|en|v|w|aus|nach|bei|i|till|til)\s$", re.I)
+_SLAVIC_IN = re.compile(r"(?<![A-Za-z])(?:z|ze|w|we|v|ve|do|iz|u|k|ke|od|na)\s$", re.I)
 _STREET = re.compile(
-    r"\b[A-Z][\w.-]{2,30}(?:stra(?:ss)e|str\.|weg|platz|gasse|allee)\s\d{1,4}[a-z]?\b|\b\d{1,5}\s(?:[A-Z][a-z]{2,20}\s){1,3}(?:Street|St\.|Road|Rd\.?|Avenue|Ave\.?|Lane|Drive|Blvd|Square|Quay)(?!\w)"
+    r"\b[A-Z][\w.-]{2,30}(?:stra(?:ss)e|str\.|weg|platz|gasse|allee)\s\d{1,4}[a-z]?\b|\b\d{1,5}[A-Za-z]?\s(?:[A-Z][a-z]{2,20}\s){1,3}(?:Street|St\.|Road|Rd\.?|Avenue|Ave\.?|Lane|Drive|Blvd|Square|Quay)(?!\w)"
     r"|\b(?:Rue|Avenue|Boulevard|Via|Calle|Plaza|Piazza|Rua)\s(?:de\s(?:la\s)?|du\s|des\s|del(?:la)?\s|la\s)?[A-Z][\w-]{2,20}"
     r"|\b[A-Z][a-z]{2,20}(?:strasse|gasse|allee)\b"
     r"|\b\d{1,4},?\s(?:rue|avenue|boulevard|place)\s(?:de\s(?:la\s)?|du\s|des\s)?[A-Z][\w-]{2,20}",
@@ -127,6 +132,12 @@ def find_in_prose(text: str) -> Iterator[Found]:
     yield from _proper_nouns(text)
 
 
+def _last(words: list[re.Match[str]], pattern: re.Pattern[str]) -> int | None:
+    """Return where the name begins that the last such word of a row announces: "Kundin Frau Petersen"."""
+    places = [after.start() for word, after in pairwise(words) if pattern.fullmatch(word.group())]
+    return places[-1] if places else None
+
+
 def _told(text: str, run: re.Match[str]) -> Found | None:
     """Return the name of a customer or a person that is told to be one, be it of the most ordinary words."""
     words = [re.sub(r"'s?$", "", word) for word in run.group().split()]
@@ -160,7 +171,13 @@ def _by_context(text: str, first: int, start: int, end: int) -> Iterator[Found]:
     business = next((word for word in words[:-1] if _BUSINESS.fullmatch(word.group())), None)
     trimmed = _trimmed(text, start, end)
     before, after = text[max(0, start - 48) : start].lower(), text[trimmed : trimmed + 24]
-    if legal or follows:
+    titled = _last(words, _TITLE)
+    customer = _last(words, _CUSTOMER)
+    if titled is not None:
+        yield _found(text, first + titled, end, "person")
+    elif customer is not None:
+        yield _found(text, first + customer, end, "customer")
+    elif legal or follows:
         yield _found(text, start, follows.end() if follows else first + legal.end(), "customer")  # type: ignore[union-attr]
     elif business is not None:
         yield _found(text, first + business.start(), trimmed, "customer")
@@ -220,6 +237,16 @@ def _places(text: str, start: int, run: str) -> Iterator[Found]:
             name = run[begin:end]
             if name.lower() in places() and not name.isupper() and (count > 1 or _is_place(text, start + begin, name)):
                 yield _found(text, start + begin, start + end, "place")
+    if len(words) == 1 and _SLAVIC_IN.search(text[max(0, start - 4) : start]):
+        name = words[0].group().lower()
+        if any(name[:-cut] in _place_stems() for cut in range(1, 4) if len(name) - cut >= 4):
+            yield _found(text, start + words[0].start(), start + words[0].end(), "place")
+
+
+@cache
+def _place_stems() -> frozenset[str]:
+    """Return what stays of a place's name when it is declined."""
+    return frozenset(name.rstrip("aeiouy") for name in places() if " " not in name)
 
 
 def _is_place(text: str, start: int, name: str) -> bool:
@@ -228,9 +255,7 @@ def _is_place(text: str, start: int, name: str) -> bool:
     before, after = text[max(0, start - 12) : start], text[start + len(name) : start + len(name) + 24]
     if name.lower() in technology():
         return re.match(r"[ -](?:office|warehouse|branch|data ?cent)", after, re.I) is not None
-    return (_PLACE_IN.search(before) is not None and not is_common(name.lower())) or re.match(
-        rf"[ -]{_PLACE_WORD}\b", after, re.I
-    ) is not None
+    return _PLACE_IN.search(before) is not None or re.match(rf"[ -]{_PLACE_WORD}\b", after, re.I) is not None
 
 
 def _proper_nouns(text: str) -> Iterator[Found]:

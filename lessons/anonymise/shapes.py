@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from incidents.reading.redaction import credentials, looks_random
 from lessons.anonymise.findings import Found
 
+_ULID = re.compile(r"(?<![\w-])0[0-9A-HJKMNP-TV-Z]{25}(?![\w-])")
+# Channels, members and teams of chats.
+_CHAT = re.compile(r"(?<![\w-])[CUTGDWB]0(?=[A-Z0-9]{0,9}[A-Z])[A-Z0-9]{7,10}(?![\w-])")
 _UUID_GROUPS = re.compile(r"-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-")
 _UUID = re.compile(
     r"(?<![0-9A-Fa-f-])[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}(?![0-9A-Fa-f-])"
@@ -48,7 +51,7 @@ _AWS_ID = re.compile(
 )
 _RESOURCE_NAMED = re.compile(
     r"(?:--(?:project|subscription|resource-group|bucket|vault-name|account-name|tenant|cluster|profile|quota-project|billing-account|zone-name|function-name|queue-url|table-name|db-instance-identifier|instance-id|stack-name)[= ]|"
-    r"\b(?:gcp |gcloud |google cloud )project(?: id)?[\s:=]{1,3}|\bbucket[\s:=]{1,3}|\bresource ?group[\s:=]{1,3}|\bsubscription(?: id)?[\s:=]{1,3}|\btenant id[\s:=]{1,3}|\b-g )[\"'`]?"
+    r"\b(?:gcp |gcloud |google cloud )project(?: id)?[\s:=]{1,3}|\bbucket[\s:=]{1,3}|\bresource ?group[\s:=]{1,3}|\bsubscription(?: id)?[\s:=]{1,3}|\bAccountName=|\btenant id[\s:=]{1,3}|\b-g )[\"'`]?"
     r"(?P<value>(?=[\w.-]*[-\d_])[A-Za-z0-9][\w.-]{3,100}(?<!\.))",
     re.I,
 )
@@ -57,7 +60,7 @@ _OPAQUE = re.compile(r"(?<![\w+/.=:-])[A-Za-z0-9+/_-]{32,200}={0,2}(?![\w+/.-])"
 # A placeholder that is none of ours could carry a number.
 _FORGED = re.compile(r"<[A-Z]{2,12}_\d{4,}>")
 _RESOURCE_HINTS = ("--", "project", "bucket", "group", "subscription", "tenant id", "-g ")
-_ACCOUNT = re.compile(r"(?<![\w.:/#-])(?:\d{12}|\d{4}-\d{4}-\d{4})(?![\w-]|\.\d)")
+_ACCOUNT = re.compile(r"(?<![\w.:/#-])(?:\d{12}|\d{4}([ -])\d{4}\1\d{4})(?![\w-]|[ .]\d)")
 _NO_ACCOUNT_AFTER = re.compile(
     r"\s?(?:bytes?|[kmgt]i?b|requests?|rows?|records?|messages?|ns|us|µs|ms|keys?|events?|offsets?)\b", re.I
 )
@@ -86,7 +89,7 @@ _PUBLIC_CODES = frozenset(
 )
 _TICKET = re.compile(r"(?<![\w.-])(?P<prefix>[A-Z][A-Z0-9]{1,9})-(?P<number>\d{1,9})(?![\w]|-\d|\.\d)")
 _TICKET_LONG = re.compile(
-    r"\b(?:INC|CHG|PRB|RITM|REQ|SCTASK|TASK|CASE|CS|PBI|SR|TKT|RFC|WO|CR)\d{5,12}\b|(?<![\w-])#[A-Z]{1,6}-[A-Z0-9-]{3,24}\b"
+    r"\b(?:INC|CHG|PRB|RITM|REQ|SCTASK|TASK|CASE|CS|PBI|SR|TKT|RFC|WO|CR)\d{5,12}\b|(?<![\w-])#[A-Z]{1,6}-(?=[A-Z-]{0,20}\d)[A-Z0-9-]{3,24}\b"
 )
 _TICKET_BEFORE = re.compile(
     r"\b(?:tickets?|incidents?|issues?|cases?|bugs?|tasks?|jira|zendesk|pull requests?|merge requests?|prs?|mrs?|change(?: requests?)?|problem|request|vorgang|"
@@ -148,9 +151,12 @@ def find_shapes(text: str) -> Iterator[Found]:
             yield _group(match, "resource", "value")
     for match in _ACCOUNT.finditer(text):
         if not _is_measure(text, match):
-            yield Found(match.start(), match.end(), "account", match.group().replace("-", ""))
+            yield Found(match.start(), match.end(), "account", re.sub(r"\D", "", match.group()))
     for match in _NUMBERED.finditer(text):
         yield _group(match, "account", "value")
+    for pattern, kind in ((_ULID, "uuid"), (_CHAT, "account")):
+        for match in pattern.finditer(text):
+            yield _whole(match, kind)
     for match in _FORGED.finditer(text):
         yield _whole(match, "account")
     for pattern in (_IBAN, _CARD):
@@ -187,7 +193,7 @@ def _group(match: re.Match[str], kind: str, group: str) -> Found:
 
 
 def _is_measure(text: str, match: re.Match[str]) -> bool:
-    if "-" in match.group():
+    if match[1]:
         return False
     number = int(match.group())
     if number % 1000 == 0 or number & (number - 1) == 0:

@@ -47,7 +47,7 @@ _OWN_PARTS = frozenset(
     """svc service services api apis app apps worker workers db database deployment deploy prod production staging stage
     stg dev test qa uat pod pods team queue gateway backend frontend consumer producer server job jobs cron cronjob ns
     namespace cluster proxy events event topic lambda function bot daemon client sync importer exporter scheduler
-    processor handler controller reconciler adapter runbook dashboard repo v1 v2 v3 eu us blue green main master primary replica requests
+    processor handler controller reconciler adapter runbook dashboard repo v1 v2 v3 eu us blue green main master primary replica requests rw ro
     endpoint url host web ui cache sa ci cd""".split()
 )
 # Identifiers of public technology that hold ordinary words.
@@ -152,7 +152,7 @@ def person_usage(text: str, start: int, end: int, commonness: Commonness) -> Usa
         return Usage.NAME if len(word) > 3 or word[0].isupper() or _PERSON_BEFORE.search(before) else Usage.WORD
     if commonness is Commonness.PHRASE or re.search(r"[\s._-]", word):
         return Usage.NAME
-    if re.search(r"(?:@|/(?:home|users)/|\buser[=: ]\s?)$", before, re.I):
+    if re.search(r"(?:@|/(?:home|users)/|\buser(?:name)?[=:]\s?)$", before, re.I):
         return Usage.NAME
     if not word[0].isupper() or (commonness is Commonness.TECHNOLOGY and word.isupper()):
         return Usage.WORD
