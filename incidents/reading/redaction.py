@@ -182,7 +182,7 @@ _PATTERNS: list[tuple[str, re.Pattern[str], str, tuple[str, ...]]] = [
     (
         "password",
         re.compile(
-            r"(?P<keep>\b(?:redis-cli\b[^\r\n|;]{0,200}?\s-a|ldap(?:search|modify|add|delete|whoami)\b[^\r\n|;]{0,200}?\s-w|sshpass\s+-p|(?:docker|podman|az|vault|oc|mongo\w*|cqlsh|sqlcmd|isql|ipmitool|zip|7z|unzip|smbclient|influx|clickhouse-client|net use|keytool|snmp\w*)\b[^\r\n|;]{0,200}?\s-[pPW]|(?:rabbitmqctl|rabbitmqadmin) (?:add_user|change_password) [^\s]{1,60}|net use\b[^\r\n|;]{0,120}?\s/user:[^\s]{1,80}|curl\b[^\r\n|;]{0,200}?\s(?:-u|--user)\s+[^\s:]{1,80}:)\s?[\"']?)(?!\[redacted)[^\s\"']{2,100}"
+            r"(?P<keep>\b(?:redis-cli\b[^\r\n|;]{0,200}?\s-a|ldap(?:search|modify|add|delete|whoami)\b[^\r\n|;]{0,200}?\s-w|sshpass\s+-p|(?:docker|podman|az|vault|oc|mongo\w*|cqlsh|sqlcmd|isql|ipmitool|zip|7z|unzip|smbclient|influx|clickhouse-client|net use|keytool|snmp\w*)\b[^\r\n|;]{0,200}?\s-[pPW]|(?:rabbitmqctl|rabbitmqadmin) (?:add_user|change_password) [^\s]{1,60}(?=\s)|net use\b[^\r\n|;]{0,120}?\s/user:[^\s]{1,80}(?=\s)|curl\b[^\r\n|;]{0,200}?\s(?:-u|--user)\s+[^\s:]{1,80}:)\s?[\"']?)(?!\[redacted)[^\s\"']{2,100}"
         ),
         "keep",
         ("redis-cli", "sshpass", "curl", "ldap", " -p", " -w", "rabbitmq", "net use"),
