@@ -13,7 +13,7 @@ _VALUE = r"[^\s\"'`,;&<>()\[\]{}\x00]+"
 # Names whose value is a credential: key=value, key: value, "key": "value". What stands before the name does not matter
 # ("DB_PASSWORD", "githubToken"), but a parser's "unexpected token: name" names none.
 _NAMES = (
-    r"(?:(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|account[_-]?key|credential)s?|"
+    r"(?=[apcst])(?:(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|account[_-]?key|credential)s?|"
     r"(?<!unexpected )(?<!invalid )(?<!illegal )token|session_?id|(?<![A-Za-z0-9])pwd?|(?<=[_-])pass|(?<![A-Za-z0-9])pass(?==))"
 )
 _SCHEMES = r"(?:bearer|basic|digest|token|negotiate|ntlm|splunk|geniekey|api-?key|key)"

@@ -21,8 +21,8 @@ from confusable_homoglyphs.confusables import confusables_data
 MAX_DEPTH = 4
 # Characters around a change in which something may be found because of it, and those that are read with them: detectors
 # look back as far.
-NEAR = 80
-CONTEXT = 200
+NEAR = 48
+CONTEXT = 120
 # Encoded runs that are looked into, for each text.
 MAX_RUNS = 4000
 

@@ -30,6 +30,15 @@ _INITIALS_BEFORE = re.compile(
 _INITIAL_AFTER = re.compile(r" [A-Z]\.(?![\w])")
 
 
+_INITIALS = re.compile(r"(?<![\w.])[A-Z](?:[A-Z]{1,3}(?![\w-]|\.\w)|(?:\. ?[A-Z]){1,3}\.)")
+_DASH_BEFORE = re.compile(r"(?:[—–]|(?<!\w)-{1,2})\s?$")
+_LINE_ENDS = re.compile(r"\s*(?:\n|$)")
+_PERSON_BEFORE = re.compile(
+    r"(?:[—–/~(\[]\s?|(?<!\w)-{1,2}\s?|\b(?:by|cc|from|ask|ping|paged|with|author|owner|reviewer|assignee)[ :]\s?@?)$"
+)
+_ACTS_AFTER = re.compile(r" (?:said|says|and I|[a-z]{3,}ed|was on|is on)\b")
+
+
 class _Skeleton:
     """A text without what stands between its words, and the way back."""
 
@@ -52,11 +61,23 @@ def find_names(text: str, vocabulary: Vocabulary) -> Iterator[Found]:
                 found = _placed(skeleton, spelling, last + 1 - length, last + 1)
                 if found is not None:
                     yield found
-    if vocabulary.initials is not None:
-        for match in vocabulary.initials.finditer(text):
-            group = match.lastgroup or ""
-            letters = re.sub(r"[^A-Z]", "", match[group])
-            yield Found(*match.span(group), "person", vocabulary.initials_of[letters])
+    if vocabulary.initials:
+        for match in _INITIALS.finditer(text):
+            letters = re.sub(r"[^A-Z]", "", match.group())
+            if letters in vocabulary.initials and _is_signed(text, match, letters):
+                yield Found(*match.span(), "person", vocabulary.initials[letters])
+
+
+def _is_signed(text: str, match: re.Match[str], letters: str) -> bool:
+    """Return whether initials stand where a person signs or is named by them; those with dots count everywhere."""
+    if "." in match.group():
+        return True
+    before, after = text[max(0, match.start() - 16) : match.start()], text[match.end() : match.end() + 24]
+    if _DASH_BEFORE.search(before) and _LINE_ENDS.match(after):
+        return True
+    if is_common(letters.lower()):
+        return False
+    return len(letters) > 2 or _PERSON_BEFORE.search(before) is not None or _ACTS_AFTER.match(after) is not None
 
 
 def _placed(skeleton: _Skeleton, spelling: Spelling, a: int, b: int) -> Found | None:

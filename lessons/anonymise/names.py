@@ -115,8 +115,8 @@ class Vocabulary:
     """Names, compiled."""
 
     automaton: Any
-    initials: re.Pattern[str] | None
-    initials_of: dict[str, str]
+    # Whose initials these capitals are.
+    initials: dict[str, str]
 
 
 @lru_cache(CACHED)
@@ -149,27 +149,7 @@ def compile_names(names: Names) -> Vocabulary:
     for letters, found in spellings.items():
         automaton.add_word(letters, (len(letters), tuple(found)))
     automaton.make_automaton()
-    return Vocabulary(automaton if spellings else None, _initials_pattern(initials), initials)
-
-
-def _initials_pattern(initials: Iterable[str]) -> re.Pattern[str] | None:
-    """Return the pattern of initials where a person signs or is named by them; those with dots count everywhere."""
-    every = sorted(initials)
-    telling = [letters for letters in every if not is_common(letters.lower())]
-    long = [letters for letters in telling if len(letters) > 2]
-    places = [
-        (r"(?:[—–]|(?<!\w)-{1,2})\s?", every, r"(?=\s*(?:$|\n))"),
-        (
-            r"(?:[—–/~(\[]\s?|(?<!\w)-{1,2}\s?|\b(?:by|cc|from|ask|ping|paged|with|author|owner|reviewer|assignee)[ :]\s?@?)",
-            telling,
-            r"(?![\w-]|\.\w)",
-        ),
-        (r"\b", telling, r"(?= (?:said|says|and I|[a-z]{3,}ed|was on|is on)\b)"),
-        (r"(?<![\w-])", long, r"(?![\w-]|\.\w)"),
-        (r"(?<![\w.])", [r"\. ?".join(letters) + r"\." for letters in every], ""),
-    ]
-    lines = [f"{before}(?P<i{n}>{'|'.join(some)}){after}" for n, (before, some, after) in enumerate(places) if some]
-    return re.compile("|".join(lines)) if lines else None
+    return Vocabulary(automaton if spellings else None, initials)
 
 
 def _put(spellings: dict[str, dict[Spelling, None]], found: Iterable[tuple[str, Spelling]]) -> None:
