@@ -233,7 +233,7 @@ _PATTERNS: list[tuple[str, re.Pattern[str], str, tuple[str, ...]]] = [
     (
         "password",
         re.compile(
-            r"(?P<keep>\b(?:login|credentials?|creds|log in with|username and password)(?: (?:is|was|are|were|with))?[: ]{1,2}[\w.-]{2,40}\s?/\s?)(?=[^\s]{0,60}[\d!@#$%^&?])[^\s\"'<>,;\x00]{4,80}",
+            r"(?P<keep>\b(?:login|credentials?|creds|log in with|username and password)(?: (?:(?:is|was|are|were|with)|for [^\n:]{0,40}?))?[: ]{1,2}[\w.-]{2,40}\s?/\s?)(?=[^\s]{0,60}[\d!@#$%^&?])[^\s\"'<>,;\x00]{4,80}",
             re.I,
         ),
         "keep",

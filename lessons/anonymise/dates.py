@@ -64,6 +64,7 @@ _MONTH_AFTER = re.compile(
 _MONTH_AFTER_WORD = re.compile(
     rf"\b(?:the )?{_ORDINALS}{_LINK}(?P<month>[a-z]{{3,14}})(?![a-z])(?P<year>{_YEAR_AFTER})?{_TIME}?", re.I
 )
+_ORDINAL_ENDING = re.compile(r"(?:th|st|nd|rd) (?:of )?(?i:[jfmasond][a-z]{2})")
 _MONTH_BEFORE = re.compile(r"\b(?P<month>[A-Za-z]{3,14})\.?\s{1,2}(?:the\s)?$")
 _DAY_AFTER = re.compile(rf"{_DAY}(?:st|nd|rd|th)?(?![\w:%]|\.\d)(?P<year>,?\s(?:(?:19|20)\d\d)\b)?{_TIME}?", re.I)
 _MONTH_WITHIN = re.compile(rf"\b(?P<year>{_YEAR})[-/. ](?P<month>[a-z]{{3,14}})[-/. ]{_DAY}\b", re.I)
@@ -130,9 +131,10 @@ def _dates(text: str) -> Iterator[tuple[int, int]]:
             match = _DAY_AFTER.match(text, place)
             if match and _is_month(before["month"], match["year"]):
                 yield place - len(before.group()), match.end()
-    for match in _MONTH_AFTER_WORD.finditer(text):
-        if _is_month(match["month"], match["year"]):
-            yield match.span()
+    if _ORDINAL_ENDING.search(text):
+        for match in _MONTH_AFTER_WORD.finditer(text):
+            if _is_month(match["month"], match["year"]):
+                yield match.span()
     for pattern in (_WEEK, _CJK):
         if pattern is _WEEK or not text.isascii():
             for match in pattern.finditer(text):

@@ -94,7 +94,8 @@ def _placed(skeleton: _Skeleton, spelling: Spelling, a: int, b: int) -> Found | 
     rest = text[end : skeleton.ends[last]].lower()
     if rest and not _breaks(text, end):
         whole = text[skeleton.sources[last] : skeleton.ends[last]].lower()
-        declined = rest in _PLURAL or (rest in _CASES and (rare or spelling.stem))
+        long_phrase = spelling.commonness is Commonness.PHRASE and b - a >= 7
+        declined = rest in _PLURAL or (rest in _CASES and (rare or spelling.stem or long_phrase))
         if declined and b - a >= 3 and not (first == last and spelling.kind == "person" and is_common(whole)):
             end = skeleton.ends[last]
         elif not embedded:
