@@ -86,6 +86,11 @@ _STREET = re.compile(
 _FILE_ENDINGS = frozenset(
     "py sh js go rs ts md txt yaml yml json conf cfg ini log xml html java service socket timer sql exe dll so rb php pl cs".split()
 )
+_UPPER = re.compile(_UP)
+_GENITIVE = re.compile(r"'s?$")
+_NAME_WORD = re.compile(r"[A-Za-z.-]+")
+_PARTS = re.compile(r"[-']")
+_CODE = re.compile(r"[a-z][A-Z]|\d|^[A-Z]{2,}s?$")
 _RUN = re.compile(rf"(?<![\w@/\\.$-]){_NAME}")
 _CAPITALISED = re.compile(r"(?<![\w.@/\\$#&<{:=_-])[A-Z][a-z]{2,24}(?:-[A-Z][a-z]{1,24})?(?![\w@/\\=({\[:]|\.\w|-\w|_)")
 _NEIGHBOUR_LEFT = re.compile(r"(?<![\w.@/-])([A-Z][a-z]{1,15}) $")
@@ -140,7 +145,7 @@ def _last(words: list[re.Match[str]], pattern: re.Pattern[str]) -> int | None:
 
 def _told(text: str, run: re.Match[str]) -> Found | None:
     """Return the name of a customer or a person that is told to be one, be it of the most ordinary words."""
-    words = [re.sub(r"'s?$", "", word) for word in run.group().split()]
+    words = [_GENITIVE.sub("", word) for word in run.group().split()]
     if len(words) > 1 and _SURELY_LEGAL.fullmatch(words[-1]):
         return _found(text, run.start(), run.end(), "customer")
     start = run.start()
@@ -163,7 +168,7 @@ def _by_context(text: str, first: int, start: int, end: int) -> Iterator[Found]:
         (
             word
             for word in words[1:]
-            if _LEGAL_WORD.fullmatch(re.sub(r"'s?$", "", word.group())) and first + word.start() > start
+            if _LEGAL_WORD.fullmatch(_GENITIVE.sub("", word.group())) and first + word.start() > start
         ),
         None,
     )
@@ -197,23 +202,23 @@ def _found(text: str, start: int, end: int, kind: str) -> Found:
 
 def _is_proper(word: str) -> bool:
     """Return whether a word with a capital names somebody: it is no word of the language nor of the field."""
-    lower = re.sub(r"(?:'s|’s)$", "", word).lower()
+    lower = word.lower().removesuffix("'s")
     return (
         word[:1].isupper()
         and not is_common(lower)
-        and not all(is_common(part) for part in re.split(r"[-’']", lower) if part)
+        and not all(is_common(part) for part in _PARTS.split(lower) if part)
         and not _is_code(word)
     )
 
 
 def _is_code(word: str) -> bool:
     """Return whether the word is written as an identifier is: with a hump, a number or in capitals."""
-    return bool(re.search(r"[a-z][A-Z]|\d|^[A-Z]{2,}s?$", word)) or word.lower() in months()
+    return _CODE.search(word) is not None or word.lower() in months()
 
 
 def _skip_common(text: str, start: int, end: int) -> int | None:
     """Return where a proper name begins in a row of words with capitals, or None where there is none."""
-    for word in re.finditer(_UP, text[start:end]):
+    for word in _UPPER.finditer(text[start:end]):
         if _is_proper(word.group()) or (
             re.fullmatch(r"[A-Z][a-z]+[A-Z][a-z]+", word.group()) and not is_common(word.group().lower())
         ):
@@ -230,7 +235,7 @@ def _trimmed(text: str, start: int, end: int) -> int:
 
 
 def _places(text: str, start: int, run: str) -> Iterator[Found]:
-    words = list(re.finditer(r"[A-Za-z.-]+", run))
+    words = list(_NAME_WORD.finditer(run))
     for count in range(min(3, len(words)), 0, -1):
         for first in range(len(words) - count + 1):
             begin, end = words[first].start(), words[first + count - 1].end()
