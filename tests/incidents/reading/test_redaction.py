@@ -135,3 +135,38 @@ def test_redact_is_bounded_on_hostile_text(text: str) -> None:
     redact(text)
 
     assert time.process_time() - started < 10
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ('{"name": "DB_PASSWORD", "value": "hunter2horse"}', "hunter2horse"),
+        ("- name: DB_PASSWORD\n  value: hunter2horse", "hunter2horse"),
+        ('<add key="Password" value="hunter2horse"/>', "hunter2horse"),
+        ('"password": ["hunter2horse"]', "hunter2horse"),
+        ("password: |\n  hunter2horse", "hunter2horse"),
+        ("pass=hunter2horse", "hunter2horse"),
+        ("encryption_key=hunter2horse", "hunter2horse"),
+        ("ALTER USER app PASSWORD 'hunter2horse'", "hunter2horse"),
+        ("IDENTIFIED BY 'hunter2horse'", "hunter2horse"),
+        ("pass\u200bword=hunter2horse", "hunter2horse"),
+        ('Authorization: Digest username="ada", response="0a4f113b"', "0a4f113b"),
+        ("Authorization: AWS4-HMAC-SHA256 Credential=x/20261201, Signature=fe5f80f7", "fe5f80f7"),
+        ("curl --user=admin:hunter2horse https://x", "hunter2horse"),
+        ("https://ghtoken0123456789@github.example/x.git", "ghtoken0123456789"),
+        ("AccountKey=" + "aB3/" * 21 + "Q==", "aB3/aB3/"),
+        ("-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlQOYBF\n-----END PGP PRIVATE KEY BLOCK-----", "lQOYBF"),
+        ("-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,1F\n\nMIIEpQ", "MIIEpQ"),
+        ("vault token hvs." + "CAESIJ" * 6, "CAESIJCAESIJ"),
+        ("SG." + "aB3dE" * 4 + "aB." + "aB3dE" * 8 + "aB3", "aB3dEaB3dE"),
+        ("hf_" + "aBcDe" * 7, "aBcDeaBcDe"),
+        ("pypi-AgEIcHlwaS5vcmc" + "CJ" * 30, "CJCJCJ"),
+        ("ya29.a0" + "Af3d" * 20, "Af3dAf3d"),
+        ("glsa_" + "aB3d" * 8 + "_0a1b2c3d", "aB3daB3d"),
+        ("dop_v1_" + "ab3d" * 16, "ab3dab3d"),
+        ("https://discord.com/api/webhooks/123456/" + "aB3d" * 17, "aB3daB3d"),
+    ],
+    ids=range(25),
+)
+def test_redact_removes_credentials_of_further_shapes(text: str, secret: str) -> None:
+    assert secret not in redact(text)
