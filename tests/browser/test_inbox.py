@@ -54,8 +54,7 @@ def test_rows_are_walked_ticked_and_acknowledged_by_keys(sign_in: SignIn) -> Non
     expect(page.locator(".oc-toast")).to_contain_text("1 acknowledged.")
     page.keyboard.press("j")
     page.keyboard.press("Enter")
-    expect(page.locator("h1")).to_be_visible()
-    assert page.url.endswith(f"/incidents/{names[0]}/")
+    page.wait_for_url(f"**/incidents/{names[0]}/")
 
 
 def test_going_somewhere_takes_two_keys(sign_in: SignIn) -> None:
