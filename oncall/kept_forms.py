@@ -61,6 +61,8 @@ def _back(request: HttpRequest) -> str:
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Return the form with a fresh token: somebody signed in or out since it was opened."""
     fields = kept_fields(request)
+    # No refusal of a person: see teams.middleware.
+    request.csrf_refused = True  # type: ignore[attr-defined]
     return render(request, "403_csrf.html", {"fields": fields, "back": _back(request)}, status=403)
 
 

@@ -88,6 +88,7 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "teams.middleware.TimeZoneMiddleware",
+    "teams.middleware.RefusedWrites",
 ]
 ROOT_URLCONF = "oncall.urls"
 WSGI_APPLICATION = "oncall.wsgi.application"

@@ -72,7 +72,8 @@ def test_signing_up_writes_names_and_acts(world: World, client: Client) -> None:
         "bob.ops@example.com",
     }
     acts = AuditEvent.objects.filter(actor_id=user.public_id).order_by("pk").values_list("act", "via")
-    assert list(acts) == [("person.create", "session"), ("invitation.accept", "session"), ("member.add", "session")]
+    names = ("person.create", "invitation.accept", "member.add", "person.sign_in")
+    assert list(acts) == [(name, "session") for name in names]
 
 
 def test_signing_up_in_capitals_is_the_same_address(world: World, client: Client) -> None:
@@ -408,3 +409,41 @@ def test_an_address_that_a_member_claimed_and_never_proved_keeps_nobody_out(worl
     person = User.objects.get(email=SIGN_UP["email"])
     assert Membership.objects.get(user=person).team == world.team
     assert not world.outsider.emailaddress_set.filter(email=SIGN_UP["email"]).exists()
+
+
+# --- The platform's record --------------------------------------------------------------------------------------------
+
+
+def platform_acts() -> list[tuple[str, str]]:
+    rows = AuditEvent.objects.filter(chain__name="platform").order_by("sequence")
+    return [(row.act, row.object_id) for row in rows if row.act.startswith(("person.sign", "write."))]
+
+
+def test_signing_in_and_out_and_wrong_passwords_stand_in_the_platforms_record(world: World, client: Client) -> None:
+    user = world.responder
+    user.set_password(SIGN_UP["password1"])
+    user.save()
+
+    client.post(reverse("account_login"), {"login": user.email, "password": "not the password"})
+    client.post(reverse("account_login"), {"login": "nobody@example.org", "password": "not the password"})
+    client.post(reverse("account_login"), {"login": user.email, "password": SIGN_UP["password1"]})
+    client.post(reverse("account_logout"))
+
+    whose = str(user.public_id)
+    assert platform_acts() == [("person.sign_in_failed", whose), ("person.sign_in", whose), ("person.sign_out", whose)]
+    assert "nobody@example.org" not in str(list(AuditEvent.objects.values()))
+
+
+def test_a_refused_write_stands_in_the_platforms_record(world: World, client: Client) -> None:
+    client.force_login(world.viewer)
+    address = reverse("project_settings", args=[world.project.key])
+
+    assert client.post(address, {"name": "Mine"}).status_code == 403
+    assert client.get(reverse("incident_list")).status_code == 200
+    stale = Client(enforce_csrf_checks=True)
+    stale.force_login(world.responder)
+    assert stale.post(address, {"name": "Mine"}).status_code == 403
+
+    refused = list(AuditEvent.objects.filter(act="write.refused"))
+    assert [row.actor_id for row in refused] == [world.viewer.public_id]
+    assert refused[0].after == {"to": "projects/<str:key>/settings/"}
