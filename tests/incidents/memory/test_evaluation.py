@@ -13,6 +13,7 @@ from incidents.models import MemoryRecord
 from oncall.clients.embedded.models import EmbeddedBank
 from teams.models import AuditEvent, Team
 from tests.conftest import World
+from tests.oncall.clients.groq_server import GroqServer
 
 MEMORIES = [
     {
@@ -31,6 +32,10 @@ MEMORIES = [
         "fix": "Move the message aside.",
     },
 ]
+KEYS = {
+    "hit@1", "hit@3", "mrr", "accepted_hit@3", "false_match", "close_hit", "false_close", "latency_p50_ms",
+    "latency_p95_ms",
+}  # fmt: skip
 QUERIES = [
     {
         "id": "q1",
@@ -144,6 +149,7 @@ def test_the_command_measures_and_leaves_nothing_behind(world: World, files: tup
 
     measured = run(*files)
 
+    assert measured.keys() >= KEYS
     assert measured["hit@1"]["value"] == 1
     assert measured["accepted_hit@3"]["value"] == 1
     assert measured["false_match"]["value"] == 0
@@ -159,10 +165,19 @@ def test_ids_and_sources_are_never_indexed(files: tuple[str, str], tmp_path: Pat
     queries = tmp_path / "about-labels.jsonl"
     queries.write_text(json.dumps({"id": "q", "text": "zanzibar", "relevant": ["a"], "kind": "label"}))
 
-    assert run(files[0], str(queries))["hit@1"]["value"] in (0, 1)
     assert run(files[0], str(queries))["accepted_hit@3"]["value"] == 0
 
 
 def test_judging_needs_a_model(files: tuple[str, str]) -> None:
     with pytest.raises(CommandError, match="GROQ_API_KEY"):
         run(*files, "--judge")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_model_judges_by_whole_investigations_with_the_same_keys(groq: GroqServer, files: tuple[str, str]) -> None:
+    measured = run(*files, "--judge")
+
+    assert groq.requests
+    assert measured.keys() >= KEYS
+    assert 0 <= measured["accepted_hit@3"]["value"] <= 1
+    assert measured["false_match"]["value"] == 0
