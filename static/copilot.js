@@ -154,11 +154,15 @@
     return false;
   }
 
-  // --- Copy: [data-copy] holds the stored text -----------------------------------------------------------------------
+  // --- Copy: [data-copy] holds the stored text, [data-copy-from] names the element that does --------------------------
+  // The latter may be a link to the same text, for whoever has no script.
   document.addEventListener("click", async (event) => {
-    const button = event.target.closest("[data-copy]");
-    if (!button) return;
-    const copied = await copy(button.dataset.copy);
+    const button = event.target.closest("[data-copy], [data-copy-from]");
+    if (!button || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    const text = button.dataset.copy ?? document.getElementById(button.dataset.copyFrom)?.textContent;
+    if (text === undefined) return;
+    event.preventDefault();
+    const copied = await copy(text);
     announce(copied ? "Copied" : "Not copied. Select the text and copy it by hand.");
     if (copied) showTick(button);
   });

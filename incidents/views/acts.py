@@ -6,21 +6,31 @@ A form that is not valid, or that another person was quicker than, comes back wi
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
+from uuid import UUID
 
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
-from incidents.forms import AssignForm, CloseForm, CorrectForm, FeedbackForm, NoteForm, ReopenForm, SystemTextForm
+from incidents.forms import (
+    AssignForm,
+    BringInForm,
+    CloseForm,
+    FeedbackForm,
+    NoteForm,
+    ReopenForm,
+    SeverityForm,
+    SystemTextForm,
+)
 from incidents.models import Diagnosis, Incident
-from incidents.services import feedback, incidents, outcomes
+from incidents.services import bring_in, feedback, incidents, outcomes
 from incidents.services.incidents import Conflict
 from incidents.services.investigations import NotWaiting
 from incidents.views.act_forms import followed, outcome_form
 from incidents.views.incident_page import IncidentPage
-from incidents.views.incidents import get_incident, render_incident
-from teams.models import Membership
+from incidents.views.incidents import get_incident, render_incident, render_moved
+from teams.models import Membership, User
 from teams.permissions import Permission
 from teams.requests import PersonRequest
 
@@ -29,6 +39,8 @@ Act = Callable[[PersonRequest, Incident], HttpResponse]
 # Fields that hold what a person wrote, as opposed to what they chose.
 # The names of the fields of questions start with this; the question's id follows.
 ANSWER = "answer-"
+# Whom to bring in, where it is the project's escalation contact.
+CONTACT = "contact"
 _WRITTEN = ("root_cause", "what_was_done", "what_happened", "note", "system_text", "word", "new_fix")
 
 
@@ -39,6 +51,8 @@ def act(view: Act) -> Callable[..., HttpResponse]:
     @wraps(view)
     def wrapped(request: PersonRequest, key: str, number: int) -> HttpResponse:
         incident = get_incident(request, key, number, Permission.INCIDENT_WORK)
+        if incident.moved_to:
+            return render_moved(request, incident, kept=_written(request), status=409)
         try:
             return view(request, incident)
         except (Conflict, NotWaiting) as conflict:
@@ -88,18 +102,39 @@ def incident_assign(request: PersonRequest, incident: Incident) -> HttpResponse:
 
 
 @act
-def incident_correct(request: PersonRequest, incident: Incident) -> HttpResponse:
-    """Set severity, or service and environment, as the person knows them; it survives every repeat."""
-    form = CorrectForm(request.POST, project=incident.project)
+def incident_bring_in(request: PersonRequest, incident: Incident) -> HttpResponse:
+    """Write down that somebody was asked to help; they are assigned only where that was ticked."""
+    form = BringInForm(request.POST)
+    if not form.is_valid():
+        return _invalid(request, incident, form, "Nobody was brought in.")
+    assign, chosen = form.cleaned_data["assign"], form.cleaned_data["who"]
+    who = None if chosen == CONTACT else _person(chosen)
+    if who is None and (chosen != CONTACT or not incident.project.escalation_contact):
+        problem = {"head": "Nobody was brought in.", "text": "Choose one of those in the list."}
+        return render_incident(request, incident, status=400, problem=problem)
+    bring_in.bring_in(incident=incident, who=who, by=request.user, assign=assign)
+    name = who or incident.project.escalation_contact
+    told = f"Written into the timeline. Nobody was paged: tell {name} yourself."
+    if assign and who is None:
+        told += " The contact is no account here, so it stays assigned as it was."
+    messages.success(request, told)
+    return redirect(incident)
+
+
+def _person(public_id: str) -> User | None:
+    try:
+        return User.objects.filter(public_id=UUID(public_id)).first()
+    except ValueError:
+        return None
+
+
+@act
+def incident_severity(request: PersonRequest, incident: Incident) -> HttpResponse:
+    """Set the severity as the person knows it; it survives every repeat."""
+    form = SeverityForm(request.POST)
     if not form.is_valid():
         return _invalid(request, incident, form)
-    changes: dict[str, Any] = {}
-    if form.cleaned_data["severity"]:
-        changes["severity"] = form.cleaned_data["severity"]
-    if "where" in request.POST:
-        changes |= {"service": form.cleaned_data["service"], "environment": form.cleaned_data["environment"]}
-    if changes:
-        incidents.correct(incident=incident, by=request.user, **changes)
+    incidents.correct(incident=incident, by=request.user, severity=form.cleaned_data["severity"])
     return redirect(incident)
 
 

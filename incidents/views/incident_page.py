@@ -9,13 +9,16 @@ from typing import Any
 
 from django.db.models import OuterRef, Q, Subquery
 from django.utils import timezone
+from django.utils.formats import date_format
 
 from incidents.models import (
     Alert,
     Attempt,
+    Delivery,
     Diagnosis,
     Evidence,
     Feedback,
+    Fix,
     Incident,
     IncidentEvent,
     Investigation,
@@ -24,13 +27,17 @@ from incidents.models import (
     Question,
     Step,
 )
+from incidents.models.fix import Followed
 from incidents.models.track import Application, TrackRecord, applications, sum_up
-from incidents.views.cards import Action, Card, Failed, kind, quoted
+from incidents.services import bring_in
+from incidents.services.bring_in import Helper
+from incidents.views.cards import Action, Card, Failed, kind, left, quoted
 from incidents.views.timeline import TimelineLine, timeline
 from incidents.views.two_answers import Answer, Row, Side, changed, compare, ready
 from teams.models import Membership, User
 
 ALERTS_SHOWN = 50
+NOT_USED_SHOWN = 6
 
 
 class IncidentPage:
@@ -100,7 +107,7 @@ class IncidentPage:
                 "record__attempt__tried_by",
                 "record__created_by",
                 "record__forgotten_by",
-                "record__fix",
+                "record__fix__merged_into",
                 "record__bank",
             )
             .order_by("position", "pk")
@@ -109,7 +116,7 @@ class IncidentPage:
     @cached_property
     def applications(self) -> list[Application]:
         """Every time that one of the fixes on this page was applied, and every act on this incident."""
-        fixes = {item.record.fix_id for item in self._evidence if item.record.fix_id}
+        fixes = {item.record.fix.root_id for item in self._evidence if item.record.fix}
         named = [
             entry["attempt"]
             for diagnosis in self.diagnoses.values()
@@ -152,18 +159,19 @@ class IncidentPage:
     def records(self) -> list[MemoryRecord]:
         """What was saved from this incident."""
         return list(
-            self.incident.memory_records.select_related("created_by", "fix", "feedback__diagnosis", "attempt").order_by(
-                "created_at"
-            )
+            self.incident.memory_records.select_related(
+                "created_by", "fix", "feedback__diagnosis", "attempt", "outcome"
+            ).order_by("created_at")
         )
 
     @cached_property
     def memberships(self) -> dict[int, Membership]:
-        """Everybody who is or was in the team, by person."""
-        rows = (
-            Membership.objects.filter(team=self.incident.project.team_id).select_related("user").order_by("user__name")
-        )
-        return {membership.user_id: membership for membership in rows}
+        """Everybody who is or was in the team, by person, with the fixes that they verified."""
+        rows = Membership.objects.filter(team=self.incident.project.team_id).select_related("user")
+        return {
+            membership.user_id: membership
+            for membership in bring_in.with_fixes(rows, self.incident).order_by("user__name")
+        }
 
     # --- what is read from them -------------------------------------------------------------------------------------
 
@@ -217,9 +225,23 @@ class IncidentPage:
         return [self._card(item) for item in self._evidence if item.accepted][:3]
 
     @cached_property
+    def _not_used(self) -> list[Evidence]:
+        return [item for item in self._evidence if not item.accepted]
+
+    @cached_property
     def not_used(self) -> list[Card]:
-        """What was recalled and not used, with why."""
-        return [self._card(item) for item in self._evidence if not item.accepted]
+        """What was recalled and not used, with why: the first ones, in the order of the rules."""
+        return [self._card(item) for item in self._not_used[:NOT_USED_SHOWN]]
+
+    @property
+    def not_used_count(self) -> int:
+        """How many were recalled and not used."""
+        return len(self._not_used)
+
+    @property
+    def not_used_more(self) -> int:
+        """How many of them are not shown."""
+        return len(self._not_used) - len(self.not_used)
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -269,23 +291,67 @@ class IncidentPage:
     @cached_property
     def fixes(self) -> list[tuple[str, str]]:
         """Known fixes of the project that may be named, those on this page first."""
-        cited = {
-            item.record.fix.public_id: f"Same fix as {item.ref}: {item.record.fix.title}"
-            for item in self._evidence
-            if item.record.fix and item.record.fix.project_id == self.incident.project_id
-        }
-        acted = {
-            application.act.fix.public_id: application.act.fix.title
-            for application in self.applications
-            if application.act.fix.project_id == self.incident.project_id
-        }
-        return [(str(key), label) for key, label in (acted | cited).items()]
+        named = [(item.record.fix, f"Same fix as {item.ref}: ") for item in self._evidence if item.record.fix]
+        named += [(application.act.fix, "") for application in self.applications]
+        labels: dict[str, str] = {}
+        for fix, same in named:
+            if fix.project_id == self.incident.project_id:
+                labels.setdefault(str(left(fix).public_id), f"{same}{left(fix).title}")
+        return list(labels.items())
 
     @cached_property
     def confirmable(self) -> Card | None:
         """The first card that stands for a fix of this project: *its fix worked again*."""
         own = [card for card in self.cards if card.evidence.scope == Evidence.Scope.OWN and card.record.fix_id]
         return own[0] if own else None
+
+    @property
+    def outcome_fix(self) -> Fix | None:
+        """The fix of the current outcome, or what is left of it after merging."""
+        return left(self.outcome.fix) if self.outcome else None
+
+    @property
+    def followed_ref(self) -> str:
+        """The reference of the cited record that the outcome followed, while it stands on the page."""
+        followed = self.outcome.followed_record_id if self.outcome else None
+        return next((card.evidence.ref for card in self.cards if followed and card.record.pk == followed), "")
+
+    @property
+    def what_was_followed(self) -> str:
+        """What the outcome followed, in words."""
+        outcome = self.outcome
+        if outcome is None or outcome.followed == Followed.SOMETHING_ELSE:
+            return "Something else than was suggested"
+        if outcome.followed == Followed.RECORD:
+            return f"{self.followed_ref or 'A record'}, as memory had it"
+        return f"Suggestion {(outcome.followed_action or 0) + 1}"
+
+    @property
+    def first_day(self) -> str:
+        """The day that it started: "18 June", with the year where it is another one."""
+        day, today = timezone.localtime(self.incident.started_at), timezone.localtime(self.now)
+        return date_format(day, "j F" if day.year == today.year else "j F Y")
+
+    @property
+    def ended_on_its_day(self) -> bool:
+        """Whether it was resolved on the day that it started, and that is not today."""
+        if self.incident.resolved_at is None:
+            return False
+        day = timezone.localtime(self.incident.resolved_at).date()
+        return timezone.localtime(self.incident.started_at).date() == day != timezone.localtime(self.now).date()
+
+    @property
+    def lasted(self) -> str:
+        """How long the resolved incident lasted: "13 min", "3 h 20 min", "2 days"."""
+        if self.incident.resolved_at is None:
+            return ""
+        minutes = max(1, round((self.incident.resolved_at - self.incident.started_at).total_seconds() / 60))
+        hours, rest = divmod(minutes, 60)
+        if hours < 1:
+            return f"{minutes} min"
+        if hours < 48:
+            return f"{hours} h {rest} min" if rest else f"{hours} h"
+        return f"{hours // 24} days"
 
     @cached_property
     def timeline(self) -> list[TimelineLine]:
@@ -304,6 +370,26 @@ class IncidentPage:
         return sum(1 for attempt in self.attempts if started and attempt.tried_at > started)
 
     @cached_property
+    def _helpers(self) -> list[Helper]:
+        """Members who are still there, the person themselves aside."""
+        return [
+            bring_in.helper(membership)
+            for membership in self.memberships.values()
+            if membership.left_at is None and membership.user.is_active and membership.user_id != self.user.pk
+        ]
+
+    @property
+    def who_fixed_this(self) -> list[Helper]:
+        """Members who verified fixes for the service, those with most first; the newest first among equals."""
+        found = [one for one in self._helpers if one.last_at]
+        return sorted(found, key=lambda one: (one.fixes, one.last_at or self.now), reverse=True)
+
+    @property
+    def who_else(self) -> list[Helper]:
+        """The rest of the team."""
+        return [one for one in self._helpers if not one.last_at]
+
+    @cached_property
     def assignable(self) -> list[User]:
         """Who may take over."""
         return [
@@ -311,6 +397,12 @@ class IncidentPage:
             for membership in self.memberships.values()
             if membership.left_at is None and membership.role != Membership.Role.VIEWER and membership.user.is_active
         ]
+
+    @property
+    def may_be_moved(self) -> bool:
+        """Whether a paste may still go to another project, as far as it is known here; the move looks again."""
+        pasted = all(alert.delivery.source == Delivery.Source.PASTE for alert in self.alerts)
+        return pasted and not self.records and self.incident.status != Incident.Status.RESOLVED
 
     @property
     def step_count(self) -> int:
@@ -345,7 +437,7 @@ class IncidentPage:
             before=before,
             quote=quote,
             after=after,
-            track=TrackRecord() if shared else self.tracks.get(item.record.fix_id or 0, TrackRecord()),
+            track=TrackRecord() if shared else self.tracks.get(_root_id(item.record), TrackRecord()),
             by=by,
             has_left=self.has_left(by),
             minutes=None if shared or not outcome else outcome.minutes,
@@ -391,4 +483,8 @@ class IncidentPage:
 
 
 def _fix_of(card: Card) -> str:
-    return card.record.fix.title if card.record.fix else card.title
+    return card.fix.title if card.fix else card.title
+
+
+def _root_id(record: MemoryRecord) -> int:
+    return record.fix.root_id if record.fix else 0

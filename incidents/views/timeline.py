@@ -1,7 +1,9 @@
 """The incident's timeline: alerts, people and the agent in one list."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+
+from django.utils import timezone
 
 from incidents.models import Alert, Incident, IncidentEvent
 from teams.models import User
@@ -15,12 +17,18 @@ class TimelineLine:
     text: str
     quiet: str
     at: datetime
+    # On the day that stands over the list, the time alone is enough.
+    on_first_day: bool = False
 
 
 def timeline(incident: Incident, events: list[IncidentEvent], alerts: list[Alert], *, user: User) -> list[TimelineLine]:
     """Return what happened, oldest first, as ``user`` reads it; a run of alerts is one line."""
     lines = [_event_line(event, user) for event in events] + _alert_lines(incident, alerts)
-    return sorted(lines, key=lambda line: line.at)
+    day = timezone.localtime(incident.started_at).date()
+    return [
+        replace(line, on_first_day=timezone.localtime(line.at).date() == day)
+        for line in sorted(lines, key=lambda line: line.at)
+    ]
 
 
 def _event_line(event: IncidentEvent, user: User) -> TimelineLine:
