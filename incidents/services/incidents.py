@@ -158,8 +158,12 @@ def may_work(user: User, project: Project) -> bool:
 
 @transaction.atomic
 def add_note(*, incident: Incident, text: str, by: User) -> Note:
-    """Write a note into the timeline. No model is sent it, and it is never remembered as fact."""
-    timeline.hold(incident.pk)
+    """Write a note into the timeline. No model is sent it, and it is never remembered as fact.
+
+    Raises:
+        Conflict: the incident was moved.
+    """
+    refuse_moved(_locked(incident))
     note = Note.objects.create(incident=incident, text=cut(redact(clean(text)), MAX_NOTE), by=by)
     audit.record("incident.note", by=by, on=incident, team=incident.project.team, after={"note": str(note.public_id)})
     timeline.add(incident=incident, kind=Kind.NOTED, by=by, note=note)
@@ -169,8 +173,12 @@ def add_note(*, incident: Incident, text: str, by: User) -> Note:
 
 @transaction.atomic
 def add_system_text(*, incident: Incident, text: str, by: User) -> SystemText:
-    """Add *more from the system*: log lines, a deploy note. It counts as alert text for both answers."""
-    timeline.hold(incident.pk)
+    """Add *more from the system*: log lines, a deploy note. It counts as alert text for both answers.
+
+    Raises:
+        Conflict: the incident was moved.
+    """
+    refuse_moved(_locked(incident))
     cleaned = cut(redact(clean(text)), MAX_SYSTEM_TEXT)
     added = SystemText.objects.create(incident=incident, text=cleaned, by=by)
     after = {"system_text": str(added.public_id)}
@@ -187,10 +195,12 @@ def correct(*, incident: Incident, by: User, **changes: Any) -> None:
     A correction carries the person's name and survives every repeat of the alert.
 
     Raises:
+        Conflict: the incident was moved.
         ValueError: something else is named, there is no such severity, or the service is another project's.
     """
     changes = _checked(incident, changes)
     now = _locked(incident)
+    refuse_moved(now)
     changed = {name: value for name, value in changes.items() if getattr(now, name) != value}
     if not changed:
         return
