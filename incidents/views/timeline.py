@@ -9,6 +9,11 @@ from incidents.models import Alert, Incident, IncidentEvent
 from teams.models import User
 
 
+Kind = IncidentEvent.Kind
+# What joins the act to its quiet words: "You assigned it to Jonas", "You brought in Jonas"; else a colon.
+_BEFORE_QUIET = {Kind.ASSIGNED: " to", Kind.BROUGHT_IN: "", Kind.MOVED_HERE: " from", Kind.REOPENED: ","}
+
+
 @dataclass(frozen=True)
 class TimelineLine:
     """A line of the timeline: by is alert, person or agent."""
@@ -41,6 +46,7 @@ def _event_line(event: IncidentEvent, user: User) -> TimelineLine:
         size = len(event.system_text.text)
         return TimelineLine("person", f"{who} added more from the system", f"{size:,} characters", event.at)
     text = event.get_kind_display() if agent else f"{who} {event.get_kind_display()}"
+    text += _BEFORE_QUIET.get(event.kind, ":") if quiet else ""
     return TimelineLine("agent" if agent else "person", text[:1].upper() + text[1:], quiet, event.at)
 
 
@@ -49,8 +55,8 @@ def _alert_lines(incident: Incident, alerts: list[Alert]) -> list[TimelineLine]:
         return []
     first, more = alerts[0], incident.alert_count - 1
     named = ", ".join(word for word in (first.service_name, first.severity) if word)
-    lines = [TimelineLine("alert", "First alert", named, first.received_at)]
+    lines = [TimelineLine("alert", "First alert," if named else "First alert", named, first.received_at)]
     if more > 0:
         word = "1 more alert" if more == 1 else f"{more:,} more alerts"
-        lines.append(TimelineLine("alert", word, "same fingerprint", incident.last_alert_at))
+        lines.append(TimelineLine("alert", f"{word},", "same fingerprint", incident.last_alert_at))
     return lines
