@@ -8,7 +8,6 @@ from django.utils import timezone
 from incidents.models import Alert, Incident, IncidentEvent
 from teams.models import User
 
-
 Kind = IncidentEvent.Kind
 # What joins the act to its quiet words: "You assigned it to Jonas", "You brought in Jonas"; else a colon.
 _BEFORE_QUIET = {Kind.ASSIGNED: " to", Kind.BROUGHT_IN: "", Kind.MOVED_HERE: " from", Kind.REOPENED: ","}
