@@ -112,6 +112,11 @@ class IncidentPage(IncidentRows):
         )
 
     @property
+    def same_rows(self) -> str:
+        """The rows that both answers agree in, the first aside: on a phone these names stand for them."""
+        return ", ".join(row.name.lower() for row in self.rows[1:] if row.delta == "same")
+
+    @property
     def changed(self) -> str:
         """In one line, what memory changed; "" where it did not match."""
         return changed(self.rows) if self.matched else ""
