@@ -197,11 +197,12 @@ def incident_saved(request: PersonRequest, key: str, number: int) -> HttpRespons
 
 @require_GET
 def incident_summary(request: PersonRequest, key: str, number: int) -> HttpResponse:
-    """Return the summary for a chat as plain text; where the script runs, the button copies it instead."""
+    """Show the summary for a chat; where the script runs, the button copies it instead."""
     incident = get_incident(request, key, number, Permission.INCIDENT_VIEW)
     page = IncidentPage(incident, request.user)
     text = summary(page, verdict(page), request.build_absolute_uri(incident.get_absolute_url()))
-    return HttpResponse(text, content_type="text/plain; charset=utf-8")
+    context = {"incident": incident, "project": incident.project, "summary": text}
+    return render(request, "incidents/incident_summary.html", context)
 
 
 @require_GET
