@@ -11,6 +11,8 @@ from uuid import UUID
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.utils import timezone
+from django.utils.formats import date_format
 from django.views.decorators.http import require_POST
 
 from incidents.forms import (
@@ -262,5 +264,10 @@ def feedback_save(request: PersonRequest, incident: Incident) -> HttpResponse:
 
 
 def say_saved(request: PersonRequest, result: Any, sentence: str) -> None:
-    """Tell the person that it is saved, or was already."""
-    messages.success(request, "Already saved." if result.already_saved else sentence)
+    """Tell the person that it is saved, or when and by whom it was already."""
+    if result.already_saved:
+        record = result.record
+        by = "" if not record else "you" if record.created_by_id == request.user.pk else str(record.created_by)
+        when = f" at {date_format(timezone.localtime(record.created_at), 'H:i')} by {by}" if record else ""
+        sentence = f"Already saved{when}."
+    messages.success(request, sentence)
