@@ -1,6 +1,7 @@
 """What people fill in. A form validates and says what is wrong with which field; it writes nothing."""
 
 from typing import Any
+from uuid import UUID
 
 from django import forms
 
@@ -234,7 +235,18 @@ class MoveForm(forms.Form):
 
 
 class BringInForm(forms.Form):
-    """Who is brought in: a member, or the project's escalation contact; assigned only where ticked."""
+    """Who is brought in: a member, or None for the project's escalation contact; assigned only where ticked."""
+
+    CONTACT = "contact"
 
     who = forms.CharField(max_length=40, error_messages={"required": "Choose somebody."})
     assign = forms.BooleanField(required=False)
+
+    def clean_who(self) -> UUID | None:
+        """Return the member's id."""
+        if self.cleaned_data["who"] == self.CONTACT:
+            return None
+        try:
+            return UUID(self.cleaned_data["who"])
+        except ValueError:
+            raise forms.ValidationError("Choose one of those in the list.", code="invalid_choice") from None

@@ -172,8 +172,13 @@ def _say_so(old: Incident, new: Incident, by: User) -> None:
         alert_count=0,
         latest_investigation=None,
     )
-    audit.record("incident.move_out", by=by, on=old, team=old.project.team, after={"to": str(new.public_id)})
-    audit.record("incident.move_in", by=by, on=new, team=new.project.team, before={"from": str(old.public_id)})
+    rows = [
+        ("incident.move_out", old, {"after": {"to": str(new.public_id)}}),
+        ("incident.move_in", new, {"before": {"from": str(old.public_id)}}),
+    ]
+    # The two chains in one order for all, so that moves in opposite directions do not wait for each other.
+    for act, on, said in sorted(rows, key=lambda row: row[1].project.team_id):
+        audit.record(act, by=by, on=on, team=on.project.team, **said)
     timeline.add(incident=old, kind=Kind.MOVED, by=by)
     # The old number is named only where everybody who reads this may read it too.
     named: dict[str, Any] = {"was": old.ref} if old.project.team_id == new.project.team_id else {}

@@ -41,8 +41,6 @@ Act = Callable[[PersonRequest, Incident], HttpResponse]
 # Fields that hold what a person wrote, as opposed to what they chose.
 # The names of the fields of questions start with this; the question's id follows.
 ANSWER = "answer-"
-# Whom to bring in, where it is the project's escalation contact.
-CONTACT = "contact"
 _WRITTEN = ("root_cause", "what_was_done", "what_happened", "note", "system_text", "word", "new_fix")
 
 
@@ -91,14 +89,7 @@ def incident_assign(request: PersonRequest, incident: Incident) -> HttpResponse:
     if not form.is_valid():
         return _invalid(request, incident, form, "Nobody was assigned.")
     chosen = form.cleaned_data["assignee"]
-    assignee = request.user if "me" in request.POST else None
-    if assignee is None and chosen:
-        # Among the team's members only: whoever else bears the id is not to be named, and is not nobody either.
-        members = Membership.objects.filter(team=incident.project.team_id, left_at=None, user__public_id=chosen)
-        member = members.select_related("user").first()
-        if member is None:
-            raise Conflict("That person is no member of the team any more.")
-        assignee = member.user
+    assignee = request.user if "me" in request.POST else _member(incident, chosen) if chosen else None
     incidents.assign(incident=incident, assignee=assignee, by=request.user, word=form.cleaned_data["word"])
     return redirect(incident)
 
@@ -110,10 +101,9 @@ def incident_bring_in(request: PersonRequest, incident: Incident) -> HttpRespons
     if not form.is_valid():
         return _invalid(request, incident, form, "Nobody was brought in.")
     assign, chosen = form.cleaned_data["assign"], form.cleaned_data["who"]
-    who = None if chosen == CONTACT else _person(chosen)
-    if who is None and (chosen != CONTACT or not incident.project.escalation_contact):
-        problem = {"head": "Nobody was brought in.", "text": "Choose one of those in the list."}
-        return render_incident(request, incident, status=400, problem=problem)
+    if chosen is None and not incident.project.escalation_contact:
+        raise Conflict("The project has no escalation contact any more.")
+    who = _member(incident, chosen) if chosen else None
     bring_in.bring_in(incident=incident, who=who, by=request.user, assign=assign)
     name = who or incident.project.escalation_contact
     told = f"Written into the timeline. Nobody was paged: tell {name} yourself."
@@ -123,11 +113,17 @@ def incident_bring_in(request: PersonRequest, incident: Incident) -> HttpRespons
     return redirect(incident)
 
 
-def _person(public_id: str) -> User | None:
-    try:
-        return User.objects.filter(public_id=UUID(public_id)).first()
-    except ValueError:
-        return None
+def _member(incident: Incident, public_id: UUID) -> User:
+    """Return the team's member. Whoever else bears the id is not to be named, and is not nobody either.
+
+    Raises:
+        Conflict: nobody in the team bears it (any more).
+    """
+    members = Membership.objects.filter(team=incident.project.team_id, left_at=None, user__public_id=public_id)
+    member = members.select_related("user").first()
+    if member is None:
+        raise Conflict("That person is no member of the team any more.")
+    return member.user
 
 
 @act

@@ -10,7 +10,12 @@ from teams.models import User
 
 Kind = IncidentEvent.Kind
 # What joins the act to its quiet words: "You assigned it to Jonas", "You brought in Jonas"; else a colon.
-_BEFORE_QUIET = {Kind.ASSIGNED: " to", Kind.BROUGHT_IN: "", Kind.MOVED_HERE: " from", Kind.REOPENED: ","}
+_BEFORE_QUIET: dict[str, str] = {
+    Kind.ASSIGNED: " to",
+    Kind.BROUGHT_IN: "",
+    Kind.MOVED_HERE: " from",
+    Kind.REOPENED: ",",
+}
 
 
 @dataclass(frozen=True)

@@ -100,9 +100,19 @@ def test_a_move_that_is_refused_says_why(world: World, incident: Incident, catal
     assert "An investigation is running" in answer.content.decode()
 
 
-@pytest.mark.parametrize("who", ["contact", "not-an-id", "00000000-0000-0000-0000-000000000000", ""])
-def test_nobody_is_brought_in_who_is_not_in_the_list(world: World, incident: Incident, who: str) -> None:
+@pytest.mark.parametrize(
+    ("who", "status"),
+    [("contact", 409), ("not-an-id", 400), ("00000000-0000-0000-0000-000000000000", 409), ("", 400)],
+)
+def test_nobody_is_brought_in_who_is_not_in_the_list(world: World, incident: Incident, who: str, status: int) -> None:
     answer = post(world.responder, "incident_bring_in", incident, {"who": who})
 
-    assert answer.status_code == 400
+    assert answer.status_code == status
     assert not IncidentEvent.objects.filter(kind="brought_in").exists()
+
+
+def test_a_stranger_who_is_brought_in_by_id_is_not_named(world: World, incident: Incident) -> None:
+    answer = post(world.responder, "incident_bring_in", incident, {"who": world.outsider.public_id})
+
+    assert answer.status_code == 409
+    assert world.outsider.name not in answer.content.decode()
