@@ -1,6 +1,7 @@
 """What people fill in. A form validates and says what is wrong with which field; it writes nothing."""
 
 from typing import Any
+from uuid import UUID
 
 from django import forms
 
@@ -44,11 +45,18 @@ class SystemTextForm(forms.Form):
     )
 
 
-class CorrectForm(forms.Form):
-    """Severity, service or environment, as the person knows them. A field that is not sent stays."""
+class SeverityForm(forms.Form):
+    """How bad it is, as the person knows it."""
 
-    severity = forms.ChoiceField(choices=Incident.Severity.choices, required=False)
-    service = forms.ModelChoiceField(queryset=Service.objects.none(), to_field_name="public_id", required=False)
+    severity = forms.ChoiceField(choices=Incident.Severity.choices)
+
+
+class CorrectForm(forms.Form):
+    """Service and environment, as the person knows them; an empty one is not known."""
+
+    service = forms.ModelChoiceField(
+        queryset=Service.objects.none(), to_field_name="public_id", required=False, empty_label="Not known"
+    )
     environment = forms.CharField(max_length=60, required=False)
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
@@ -66,9 +74,7 @@ class AssignForm(forms.Form):
 class CloseForm(forms.Form):
     """Close without a fix."""
 
-    reason = forms.ChoiceField(
-        choices=[choice for choice in Incident.CloseReason.choices if choice[0] != Incident.CloseReason.FIXED]
-    )
+    reason = forms.ChoiceField(choices=[(reason.value, reason.label) for reason in Incident.CLOSED_WITHOUT_A_FIX])
     duplicate_of = forms.CharField(max_length=24, required=False)
 
     def clean(self) -> dict[str, Any]:
@@ -137,7 +143,8 @@ class FollowedForm(forms.Form):
             field = forms.UUIDField().clean(public_id)
         except forms.ValidationError:
             return None
-        return self.project.fixes.filter(public_id=field, merged_into=None).first()
+        # One that was merged meanwhile will do: the service names what is left of it.
+        return self.project.fixes.filter(public_id=field).select_related("merged_into").first()
 
 
 class OutcomeForm(FollowedForm):
@@ -180,3 +187,66 @@ class FeedbackForm(forms.Form):
         if not cleaned.get("alert_only") and not cleaned.get("with_memory"):
             self.add_error(None, "Choose helpful or not helpful for one of the answers.")
         return cleaned
+
+
+class FixForm(forms.Form):
+    """What a fix is called, what it takes, and where it is written down."""
+
+    title = forms.CharField(max_length=160, error_messages={"required": "A fix needs a name."})
+    steps = forms.CharField(max_length=4000, required=False, widget=forms.Textarea)
+    command = forms.CharField(max_length=2000, required=False)
+    runbook_title = forms.CharField(max_length=120, required=False)
+    runbook_url = forms.CharField(max_length=500, required=False)
+
+    def clean_runbook_url(self) -> str:
+        """Only an address that a browser may open."""
+        url: str = self.cleaned_data["runbook_url"]
+        if url and not url.startswith(("http://", "https://")):
+            raise forms.ValidationError("A link starts with https:// or http://.", code="invalid")
+        return url
+
+
+class MergeForm(forms.Form):
+    """Which fix of the same project a duplicate is merged into."""
+
+    into = forms.ModelChoiceField(
+        queryset=Fix.objects.none(),
+        to_field_name="public_id",
+        error_messages={"required": "Choose the fix that stays.", "invalid_choice": "Choose one of those in the list."},
+    )
+
+    def __init__(self, *args: Any, others: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["into"].queryset = others  # type: ignore[attr-defined]
+
+
+class MoveForm(forms.Form):
+    """To which project a misplaced paste belongs."""
+
+    project = forms.ModelChoiceField(
+        queryset=Project.objects.none(),
+        to_field_name="key",
+        error_messages={"required": "Choose the project.", "invalid_choice": "Choose one of those in the list."},
+    )
+
+    def __init__(self, *args: Any, projects: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["project"].queryset = projects  # type: ignore[attr-defined]
+
+
+class BringInForm(forms.Form):
+    """Who is brought in: a member, or None for the project's escalation contact; assigned only where ticked."""
+
+    CONTACT = "contact"
+
+    who = forms.CharField(max_length=40, error_messages={"required": "Choose somebody."})
+    assign = forms.BooleanField(required=False)
+
+    def clean_who(self) -> UUID | None:
+        """Return the member's id."""
+        if self.cleaned_data["who"] == self.CONTACT:
+            return None
+        try:
+            return UUID(self.cleaned_data["who"])
+        except ValueError:
+            raise forms.ValidationError("Choose one of those in the list.", code="invalid_choice") from None

@@ -76,6 +76,9 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    # Before the static files, which the local profile serves uncompressed; collected ones come compressed and pass.
+    # Against BREACH it pads each answer by a random length, and forms carry a masked token.
+    "django.middleware.gzip.GZipMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "oncall.middleware.ContentSecurityPolicyMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

@@ -43,18 +43,21 @@
     return location.hash ? document.getElementById(decodeURIComponent(location.hash.slice(1))) : null;
   }
 
-  window.addEventListener("hashchange", () => {
+  function openAddressed() {
     const target = addressed();
-    const shut = target?.closest("details:not([open])");
-    if (!shut) return;
-    shut.open = true;
+    if (!target?.closest("details:not([open])")) return;
+    for (let shut = target; (shut = shut.closest("details:not([open])")); ) shut.open = true;
     target.scrollIntoView();
-  });
+  }
+
+  window.addEventListener("hashchange", openAddressed);
 
   // --- Live regions: this only says when to ask --------------------------------------------------------------------
   // <div id="live" data-live="/path?seen=VERSION" data-live-state="running|waiting|watching|done">. The answer is 204, or the
   // same element anew with its new version. Back-off from the first to the last delay, in milliseconds.
+  // After news it asks more slowly than at first: ten open pages must not cost the server ten requests a second.
   const FIRST = { running: 500, waiting: 2000 };
+  const AFTER_NEWS = 1500;
   const LAST = 10000;
   const live = new Map();
 
@@ -115,9 +118,27 @@
     const heard = status === 200 || status === 204;
     if (heard) state.heard = Date.now();
     showLost(heard ? null : state.heard);
-    state.delay = status === 200 ? firstDelay(region) : Math.min(state.delay * 1.5, LAST);
-    if (region.dataset.liveState === "done") live.delete(region.id);
-    else askLater(region.id, state);
+    state.delay = status === 200 ? Math.max(firstDelay(region), AFTER_NEWS) : Math.min(state.delay * 1.5, LAST);
+    if (region.dataset.liveState !== "done") askLater(region.id, state);
+    else {
+      live.delete(region.id);
+      if ("liveAround" in region.dataset) refreshAround();
+    }
+  });
+
+  // The end changes more than the region: buttons, choices of the forms, the timeline. The page is morphed once, and
+  // what the reader typed or opened stays.
+  function refreshAround() {
+    const swap = { source: document.body, target: "#main", select: "#main", swap: "morph:outerHTML show:none" };
+    window.htmx.ajax("GET", location.pathname + location.search, swap).then(() => find("[data-live]").forEach(watchNew), () => {});
+  }
+
+  function watchNew(region) {
+    if (!live.has(region.id)) watch(region);
+  }
+
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    if (event.target.id === "main" && !event.detail.serverResponse.includes('id="timeline"')) event.detail.shouldSwap = false;
   });
 
   function showLost(since) {
@@ -154,11 +175,15 @@
     return false;
   }
 
-  // --- Copy: [data-copy] holds the stored text -----------------------------------------------------------------------
+  // --- Copy: [data-copy] holds the stored text, [data-copy-from] names the element that does --------------------------
+  // The latter may be a link to the same text, for whoever has no script.
   document.addEventListener("click", async (event) => {
-    const button = event.target.closest("[data-copy]");
-    if (!button) return;
-    const copied = await copy(button.dataset.copy);
+    const button = event.target.closest("[data-copy], [data-copy-from]");
+    if (!button || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    const text = button.dataset.copy ?? document.getElementById(button.dataset.copyFrom)?.textContent;
+    if (text === undefined) return;
+    event.preventDefault();
+    const copied = await copy(text);
     announce(copied ? "Copied" : "Not copied. Select the text and copy it by hand.");
     if (copied) showTick(button);
   });
@@ -313,6 +338,7 @@
 
   // --- Start: this file is deferred, so the page is there -----------------------------------------------------------
   closeFolds();
+  openAddressed();
   find(".oc-toast").forEach(fade);
   find("[data-theme-button]").forEach(offerOtherTheme);
   if (window.htmx && window.Idiomorph) {

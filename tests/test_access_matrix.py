@@ -151,6 +151,8 @@ def _stage() -> Stage:
         "step": step.public_id,
         "attempt": attempt.public_id,
         "record": record.public_id,
+        "fix": record.fix.public_id,
+        "other_fix": attempt.fix.public_id,
     }
     other_parts = {"slug": other_team.slug, "key": other.key, "number": other_incident.number}
     return Stage(people, keys, parts, other_parts)
@@ -307,7 +309,14 @@ ROWS = [
     page("delivery_body", "GET", VIEW, 200),
     page("incident_acknowledge", "POST", WORK, 302),
     page("incident_assign", "POST", WORK, 302, me="1"),
-    page("incident_correct", "POST", WORK, 302, severity="low"),
+    page("incident_summary", "GET", VIEW, 200),
+    page("incident_severity", "POST", WORK, 302, severity="low"),
+    page("incident_bring_in", "POST", WORK, 302, data=lambda stage: {"who": stage.people["viewer"].public_id}),
+    page("incident_correct", "GET", WORK, 200),
+    page("incident_correct", "POST", WORK, 302, environment="prod-eu"),
+    page("incident_move", "GET", WORK, 200),
+    # It has an investigation that is running and an attempt, so it stays; the form is refused before that.
+    page("incident_move", "POST", WORK, 400, project="PAY"),
     page("note_add", "POST", WORK, 302, note="Looking"),
     page("system_text_add", "POST", WORK, 302, system_text="pool: active=40"),
     page("incident_close", "POST", WORK, 302, reason="false_alarm"),
@@ -326,6 +335,12 @@ ROWS = [
     own_page("find", "GET", 200),
     own_page("find_results", "GET", 200),
     own_page("help", "GET", 200),
+    # Fixes
+    own_page("fix_list", "GET", 200),
+    page("fix_detail", "GET", VIEW, 200),
+    page("fix_change", "POST", WORK, 302, title="Pause it"),
+    page("fix_merge", "POST", WORK, 302, data=lambda stage: {"into": stage.parts["other_fix"]}),
+    page("fix_take_apart", "POST", WORK, 302),
     # Memory
     own_page("memory_list", "GET", 200),
     page("memory_detail", "GET", MEMORY, 200),

@@ -61,7 +61,7 @@ def failed_fixes(incident: Incident, *, close: Iterable[int] = (), partial: Iter
 
 def root_id(fix: Fix) -> int:
     """Return the id of the fix that is left after merging."""
-    return fix.merged_into_id or fix.pk
+    return fix.root_id
 
 
 def _records_of(failed: list[Application]) -> dict[Any, MemoryRecord]:

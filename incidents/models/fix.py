@@ -4,6 +4,7 @@ import uuid
 
 from django.db import models
 from django.db.models import Q
+from django.urls import reverse
 
 
 class Fix(models.Model):
@@ -18,10 +19,20 @@ class Fix(models.Model):
     runbook_url = models.CharField(max_length=500, blank=True)
     created_by = models.ForeignKey("teams.User", models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
+    # A duplicate keeps its own outcomes and attempts, and counts as the fix that it was merged into. One level deep.
     merged_into = models.ForeignKey("self", models.PROTECT, null=True, blank=True, related_name="merged")
 
     def __str__(self) -> str:
         return self.title
+
+    def get_absolute_url(self) -> str:
+        """Return the fix's page."""
+        return reverse("fix_detail", args=[self.public_id])
+
+    @property
+    def root_id(self) -> int:
+        """The id of the fix that is left after merging. No query."""
+        return self.merged_into_id or self.pk
 
 
 class Followed(models.TextChoices):

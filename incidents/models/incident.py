@@ -84,9 +84,18 @@ class Incident(models.Model):
         FALSE_ALARM = "false_alarm", "False alarm"
         NOT_ACTIONABLE = "not_actionable", "Not actionable"
         DUPLICATE = "duplicate", "Duplicate"
+        # Only by moving: what is left under the old number.
+        MOVED = "moved", "Moved to another project"
 
     Severity = Severity
     Category = Category
+    # How a person may close it without a fix.
+    CLOSED_WITHOUT_A_FIX = (
+        CloseReason.RECOVERED,
+        CloseReason.FALSE_ALARM,
+        CloseReason.NOT_ACTIONABLE,
+        CloseReason.DUPLICATE,
+    )
 
     public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     project = models.ForeignKey("teams.Project", models.PROTECT, related_name="incidents")
@@ -99,6 +108,8 @@ class Incident(models.Model):
     duplicate_of = models.ForeignKey("self", models.PROTECT, null=True, blank=True, related_name="duplicates")
     merged_into = models.ForeignKey("self", models.PROTECT, null=True, blank=True, related_name="merged")
     previous = models.ForeignKey("self", models.PROTECT, null=True, blank=True, related_name="later")
+    # A paste in the wrong project: what came in stands under the new number, the old one only says where it went.
+    moved_to = models.ForeignKey("self", models.PROTECT, null=True, blank=True, related_name="moved_from")
 
     fingerprint = models.CharField(max_length=64)
     # A person's correction is marked by its *_by field and survives every repeat of the alert.
@@ -191,6 +202,9 @@ class IncidentEvent(models.Model):
         REOPENED = "reopened", "reopened it"
         SYSTEM_TEXT = "system_text", "added more from the system"
         NOTED = "noted", "wrote a note"
+        BROUGHT_IN = "brought_in", "brought in"
+        MOVED = "moved", "moved it to another project"
+        MOVED_HERE = "moved_here", "moved it here"
 
     incident = models.ForeignKey(Incident, models.PROTECT, related_name="events")
     kind = models.CharField(max_length=16, choices=Kind.choices)

@@ -57,6 +57,7 @@ def hold(incident: Incident, by: User) -> Incident:
         .get(pk=incident.pk)
     )
     access.require(by, Permission.INCIDENT_WORK, held)
+    incidents.refuse_moved(held)
     if held.merged_into_id:
         raise Conflict(f"{held.ref} was merged into another incident. Work on that one.")
     return held

@@ -242,7 +242,7 @@ def _open_incident(project: Project, of: str) -> Incident | None:
 
 def _last_incident(project: Project, of: str) -> Incident | None:
     return (
-        Incident.objects.filter(project=project, fingerprint=of)
+        Incident.objects.filter(project=project, fingerprint=of, moved_to=None)
         .select_related("project__team")
         .order_by("-number")
         .first()

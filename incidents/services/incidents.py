@@ -107,7 +107,7 @@ def acknowledge(*, incident: Incident, by: User, at: datetime | None = None) -> 
             status=Status.ACKNOWLEDGED, acknowledged_at=at, acknowledged_by=by
         )
         if not changed:
-            now = _refuse_resolved(incident)
+            now = refuse_resolved(incident)
             if now.acknowledged_by_id != by.pk:
                 raise Conflict(_who_did_it(now.acknowledged_by, "acknowledged", now.acknowledged_at))
             return
@@ -129,13 +129,13 @@ def assign(*, incident: Incident, assignee: User | None, by: User, word: str = "
     Raises:
         Conflict: it was resolved meanwhile, or that person may not work it (any more).
     """
-    if assignee is not None and not _may_work(assignee, incident):
+    if assignee is not None and not may_work(assignee, incident.project):
         raise Conflict(f"{assignee} may not work this incident.")
     with transaction.atomic():
         before = _locked(incident).assignee
         changed = Incident.objects.filter(pk=incident.pk).exclude(status=Status.RESOLVED).update(assignee=assignee)
         if not changed:
-            _refuse_resolved(incident)
+            refuse_resolved(incident)
         if assignee != before:
             audit.record(
                 "incident.assign",
@@ -150,15 +150,20 @@ def assign(*, incident: Incident, assignee: User | None, by: User, word: str = "
             add_note(incident=incident, text=word, by=by)
 
 
-def _may_work(user: User, incident: Incident) -> bool:
-    membership = Membership.objects.filter(team=incident.project.team_id, user=user, left_at=None)
+def may_work(user: User, project: Project) -> bool:
+    """Return whether the person may be given incidents of the project: a member who does more than look."""
+    membership = Membership.objects.filter(team=project.team_id, user=user, left_at=None)
     return user.is_active and membership.exclude(role=Membership.Role.VIEWER).exists()
 
 
 @transaction.atomic
 def add_note(*, incident: Incident, text: str, by: User) -> Note:
-    """Write a note into the timeline. No model is sent it, and it is never remembered as fact."""
-    timeline.hold(incident.pk)
+    """Write a note into the timeline. No model is sent it, and it is never remembered as fact.
+
+    Raises:
+        Conflict: the incident was moved.
+    """
+    refuse_moved(_locked(incident))
     note = Note.objects.create(incident=incident, text=cut(redact(clean(text)), MAX_NOTE), by=by)
     audit.record("incident.note", by=by, on=incident, team=incident.project.team, after={"note": str(note.public_id)})
     timeline.add(incident=incident, kind=Kind.NOTED, by=by, note=note)
@@ -168,8 +173,12 @@ def add_note(*, incident: Incident, text: str, by: User) -> Note:
 
 @transaction.atomic
 def add_system_text(*, incident: Incident, text: str, by: User) -> SystemText:
-    """Add *more from the system*: log lines, a deploy note. It counts as alert text for both answers."""
-    timeline.hold(incident.pk)
+    """Add *more from the system*: log lines, a deploy note. It counts as alert text for both answers.
+
+    Raises:
+        Conflict: the incident was moved.
+    """
+    refuse_moved(_locked(incident))
     cleaned = cut(redact(clean(text)), MAX_SYSTEM_TEXT)
     added = SystemText.objects.create(incident=incident, text=cleaned, by=by)
     after = {"system_text": str(added.public_id)}
@@ -186,10 +195,12 @@ def correct(*, incident: Incident, by: User, **changes: Any) -> None:
     A correction carries the person's name and survives every repeat of the alert.
 
     Raises:
+        Conflict: the incident was moved.
         ValueError: something else is named, there is no such severity, or the service is another project's.
     """
     changes = _checked(incident, changes)
     now = _locked(incident)
+    refuse_moved(now)
     changed = {name: value for name, value in changes.items() if getattr(now, name) != value}
     if not changed:
         return
@@ -230,7 +241,7 @@ def close(*, incident: Incident, reason: str, duplicate_of: Incident | None, by:
         Conflict: it was resolved meanwhile, or would be a duplicate of itself or of its own duplicate.
         ValueError: the reason is none of these, or a duplicate does not name another incident of the project.
     """
-    if reason not in set(Incident.CloseReason.values) - {Incident.CloseReason.FIXED}:
+    if reason not in Incident.CLOSED_WITHOUT_A_FIX:
         raise ValueError(f"No reason to close without a fix: {reason}.")
     if (reason == Incident.CloseReason.DUPLICATE) != (duplicate_of is not None):
         raise ValueError("A duplicate, and nothing else, names the incident that it is one of.")
@@ -251,7 +262,7 @@ def close(*, incident: Incident, reason: str, duplicate_of: Incident | None, by:
             )
         )
         if not changed:
-            _refuse_resolved(incident)
+            refuse_resolved(incident)
         after = {"reason": reason, "duplicate_of": str(duplicate_of.public_id) if duplicate_of else None}
         audit.record("incident.close", by=by, on=incident, team=incident.project.team, after=after)
         word = Incident.CloseReason(reason).label.lower()
@@ -277,12 +288,19 @@ def _locked(incident: Incident) -> Incident:
     return rows.get(pk=incident.pk)
 
 
-def _refuse_resolved(incident: Incident) -> Incident:
-    """Return the incident as it stands; raises Conflict when it is resolved by now."""
+def refuse_resolved(incident: Incident) -> Incident:
+    """Return the incident as it stands; raises Conflict when it is resolved or moved by now."""
     now = Incident.objects.select_related("resolved_by", "acknowledged_by").get(pk=incident.pk)
+    refuse_moved(now)
     if now.status == Status.RESOLVED:
         raise Conflict(_who_did_it(now.resolved_by, "resolved", now.resolved_at))
     return now
+
+
+def refuse_moved(incident: Incident) -> None:
+    """Raise Conflict when the incident is only the line that a move left under the old number."""
+    if incident.moved_to_id:
+        raise Conflict("It was moved to another project. Work on it there.")
 
 
 def _who_did_it(who: User | None, did: str, at: datetime | None) -> str:

@@ -6,21 +6,33 @@ A form that is not valid, or that another person was quicker than, comes back wi
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
+from uuid import UUID
 
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.utils import timezone
+from django.utils.formats import date_format
 from django.views.decorators.http import require_POST
 
-from incidents.forms import AssignForm, CloseForm, CorrectForm, FeedbackForm, NoteForm, ReopenForm, SystemTextForm
+from incidents.forms import (
+    AssignForm,
+    BringInForm,
+    CloseForm,
+    FeedbackForm,
+    NoteForm,
+    ReopenForm,
+    SeverityForm,
+    SystemTextForm,
+)
 from incidents.models import Diagnosis, Incident
-from incidents.services import feedback, incidents, outcomes
+from incidents.services import bring_in, feedback, incidents, outcomes
 from incidents.services.incidents import Conflict
 from incidents.services.investigations import NotWaiting
 from incidents.views.act_forms import followed, outcome_form
 from incidents.views.incident_page import IncidentPage
-from incidents.views.incidents import get_incident, render_incident
-from teams.models import Membership
+from incidents.views.incidents import get_incident, render_incident, render_moved
+from teams.models import Membership, User
 from teams.permissions import Permission
 from teams.requests import PersonRequest
 
@@ -39,6 +51,8 @@ def act(view: Act) -> Callable[..., HttpResponse]:
     @wraps(view)
     def wrapped(request: PersonRequest, key: str, number: int) -> HttpResponse:
         incident = get_incident(request, key, number, Permission.INCIDENT_WORK)
+        if incident.moved_to:
+            return render_moved(request, incident, kept=_written(request), status=409)
         try:
             return view(request, incident)
         except (Conflict, NotWaiting) as conflict:
@@ -75,31 +89,50 @@ def incident_assign(request: PersonRequest, incident: Incident) -> HttpResponse:
     if not form.is_valid():
         return _invalid(request, incident, form, "Nobody was assigned.")
     chosen = form.cleaned_data["assignee"]
-    assignee = request.user if "me" in request.POST else None
-    if assignee is None and chosen:
-        # Among the team's members only: whoever else bears the id is not to be named, and is not nobody either.
-        members = Membership.objects.filter(team=incident.project.team_id, left_at=None, user__public_id=chosen)
-        member = members.select_related("user").first()
-        if member is None:
-            raise Conflict("That person is no member of the team any more.")
-        assignee = member.user
+    assignee = request.user if "me" in request.POST else _member(incident, chosen) if chosen else None
     incidents.assign(incident=incident, assignee=assignee, by=request.user, word=form.cleaned_data["word"])
     return redirect(incident)
 
 
 @act
-def incident_correct(request: PersonRequest, incident: Incident) -> HttpResponse:
-    """Set severity, or service and environment, as the person knows them; it survives every repeat."""
-    form = CorrectForm(request.POST, project=incident.project)
+def incident_bring_in(request: PersonRequest, incident: Incident) -> HttpResponse:
+    """Write down that somebody was asked to help; they are assigned only where that was ticked."""
+    form = BringInForm(request.POST)
+    if not form.is_valid():
+        return _invalid(request, incident, form, "Nobody was brought in.")
+    assign, chosen = form.cleaned_data["assign"], form.cleaned_data["who"]
+    if chosen is None and not incident.project.escalation_contact:
+        raise Conflict("The project has no escalation contact any more.")
+    who = _member(incident, chosen) if chosen else None
+    bring_in.bring_in(incident=incident, who=who, by=request.user, assign=assign)
+    name = who or incident.project.escalation_contact
+    told = f"Written into the timeline. Nobody was paged: tell {name} yourself."
+    if assign and who is None:
+        told += " The contact is no account here, so it stays assigned as it was."
+    messages.success(request, told)
+    return redirect(incident)
+
+
+def _member(incident: Incident, public_id: UUID) -> User:
+    """Return the team's member. Whoever else bears the id is not to be named, and is not nobody either.
+
+    Raises:
+        Conflict: nobody in the team bears it (any more).
+    """
+    members = Membership.objects.filter(team=incident.project.team_id, left_at=None, user__public_id=public_id)
+    member = members.select_related("user").first()
+    if member is None:
+        raise Conflict("That person is no member of the team any more.")
+    return member.user
+
+
+@act
+def incident_severity(request: PersonRequest, incident: Incident) -> HttpResponse:
+    """Set the severity as the person knows it; it survives every repeat."""
+    form = SeverityForm(request.POST)
     if not form.is_valid():
         return _invalid(request, incident, form)
-    changes: dict[str, Any] = {}
-    if form.cleaned_data["severity"]:
-        changes["severity"] = form.cleaned_data["severity"]
-    if "where" in request.POST:
-        changes |= {"service": form.cleaned_data["service"], "environment": form.cleaned_data["environment"]}
-    if changes:
-        incidents.correct(incident=incident, by=request.user, **changes)
+    incidents.correct(incident=incident, by=request.user, severity=form.cleaned_data["severity"])
     return redirect(incident)
 
 
@@ -227,5 +260,10 @@ def feedback_save(request: PersonRequest, incident: Incident) -> HttpResponse:
 
 
 def say_saved(request: PersonRequest, result: Any, sentence: str) -> None:
-    """Tell the person that it is saved, or was already."""
-    messages.success(request, "Already saved." if result.already_saved else sentence)
+    """Tell the person that it is saved, or when and by whom it was already."""
+    if result.already_saved:
+        record = result.record
+        by = "" if not record else "you" if record.created_by_id == request.user.pk else str(record.created_by)
+        when = f" at {date_format(timezone.localtime(record.created_at), 'H:i')} by {by}" if record else ""
+        sentence = f"Already saved{when}."
+    messages.success(request, sentence)

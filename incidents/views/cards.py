@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from incidents.models import Attempt, Evidence, MemoryRecord, Outcome
+from incidents.models import Attempt, Evidence, Fix, MemoryRecord, Outcome
 from incidents.models.track import TrackRecord
 from teams.models import User
 
@@ -69,20 +69,42 @@ class Card:
         return self.evidence.record
 
     @property
+    def fix(self) -> Fix | None:
+        """The fix that it tells of, or what is left of it after merging."""
+        return left(self.record.fix) if self.record.fix else None
+
+    @property
     def forgotten(self) -> bool:
         """Whether its text is gone."""
         return self.record.state in (MemoryRecord.State.FORGETTING, MemoryRecord.State.FORGOTTEN)
 
     @property
-    def dots(self) -> list[tuple[int, bool]]:
-        """The last few applications as dots, worked ones first: where each stands, and whether it worked."""
-        marks = [True] * min(self.track.worked, 5) + [False] * min(self.track.failed, 3)
-        return [(4 + 10 * place, worked) for place, worked in enumerate(marks)]
+    def dots(self) -> "Dots":
+        """Its track record as dots."""
+        return dots(self.track)
+
+
+@dataclass(frozen=True)
+class Dots:
+    """Applications of a fix as dots: where each stands and whether it worked, and how wide they are together."""
+
+    places: list[tuple[int, bool]]
 
     @property
-    def dots_width(self) -> int:
-        """How wide the dots are together."""
-        return 10 * len(self.dots) - 2
+    def width(self) -> int:
+        """The width of all."""
+        return max(10 * len(self.places) - 2, 0)
+
+
+def left(fix: Fix) -> Fix:
+    """Return the fix, or the one that it was merged into, which is loaded with it."""
+    return fix.merged_into or fix
+
+
+def dots(track: TrackRecord) -> Dots:
+    """Return the last few applications as dots, worked ones first."""
+    marks = [True] * min(track.worked, 5) + [False] * min(track.failed, 3)
+    return Dots([(4 + 10 * place, worked) for place, worked in enumerate(marks)])
 
 
 def quoted(text: str, start: int | None, end: int | None) -> tuple[str, str, str]:

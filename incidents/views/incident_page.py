@@ -1,4 +1,4 @@
-"""Loads what the incident's page shows, in a constant number of queries, and puts it into the order of reading.
+"""Puts what the incident's page shows into the order of reading.
 
 Nothing is decided here: strengths, confidence, pattern and what is struck out come from the rows that the rules wrote.
 Names, dates, minutes and runbooks come from our rows through the cited record, never from a model's text.
@@ -7,175 +7,41 @@ Names, dates, minutes and runbooks come from our rows through the cited record, 
 from functools import cached_property
 from typing import Any
 
-from django.db.models import OuterRef, Q, Subquery
 from django.utils import timezone
+from django.utils.formats import date_format
 
 from incidents.models import (
-    Alert,
     Attempt,
+    Delivery,
     Diagnosis,
     Evidence,
-    Feedback,
+    Fix,
     Incident,
-    IncidentEvent,
     Investigation,
     MemoryRecord,
     Outcome,
     Question,
-    Step,
 )
-from incidents.models.track import Application, TrackRecord, applications, sum_up
-from incidents.views.cards import Action, Card, Failed, kind, quoted
+from incidents.models.fix import Followed
+from incidents.models.track import TrackRecord
+from incidents.services import bring_in
+from incidents.services.bring_in import Helper
+from incidents.views.cards import Action, Card, Failed, kind, left, quoted
+from incidents.views.incident_rows import IncidentRows
 from incidents.views.timeline import TimelineLine, timeline
 from incidents.views.two_answers import Answer, Row, Side, changed, compare, ready
 from teams.models import Membership, User
 
-ALERTS_SHOWN = 50
+NOT_USED_SHOWN = 6
 
 
-class IncidentPage:
-    """What one person sees of one incident. Each property loads its rows once."""
-
-    def __init__(self, incident: Incident, user: User) -> None:
-        self.incident = incident
-        self.user = user
-        self.now = timezone.now()
-
-    # --- rows, one query each ---------------------------------------------------------------------------------------
-
-    @cached_property
-    def investigation(self) -> Investigation | None:
-        """The newest investigation; loaded with the incident."""
-        return self.incident.latest_investigation
-
-    @cached_property
-    def diagnoses(self) -> dict[str, Diagnosis]:
-        """The answers of the newest investigation, by kind, with this person's rating of each."""
-        if self.investigation is None:
-            return {}
-        mine = Feedback.objects.filter(diagnosis=OuterRef("pk"), user=self.user)
-        rows = self.investigation.diagnoses.annotate(
-            my_rating=Subquery(mine.values("helpful")), my_note=Subquery(mine.values("note"))
-        )
-        return {diagnosis.kind: diagnosis for diagnosis in rows}
-
-    @cached_property
-    def alone(self) -> Diagnosis | None:
-        """The answer from the alert alone."""
-        return self.diagnoses.get(Diagnosis.Kind.ALERT_ONLY)
-
-    @cached_property
-    def memory(self) -> Diagnosis | None:
-        """The answer with memory; None where the project's memory is off."""
-        return self.diagnoses.get(Diagnosis.Kind.WITH_MEMORY)
-
-    @property
-    def traced(self) -> Diagnosis | None:
-        """The answer whose run the trace shows: with memory, or the other where memory is off."""
-        return self.memory or self.alone
-
-    @cached_property
-    def steps(self) -> list[Step]:
-        """The trace: the with-memory run's steps, or the other's where memory is off."""
-        return list(self.traced.steps.order_by("sequence")) if self.traced else []
-
-    @cached_property
-    def questions(self) -> list[Question]:
-        """What the investigation asked, where it waits or ended for want of an answer: only then it is shown."""
-        run = self.investigation
-        if run is None or not (self.is_waiting or run.pattern == Investigation.Pattern.NEEDS_MORE_INFO):
-            return []
-        return list(run.questions.select_related("answered_by"))
-
-    @cached_property
-    def _evidence(self) -> list[Evidence]:
-        if self.memory is None:
-            return []
-        return list(
-            Evidence.objects.filter(diagnosis=self.memory)
-            .with_text()
-            .select_related(
-                "record__incident__project",
-                "record__outcome__verified_by",
-                "record__attempt__tried_by",
-                "record__created_by",
-                "record__forgotten_by",
-                "record__fix",
-                "record__bank",
-            )
-            .order_by("position", "pk")
-        )
-
-    @cached_property
-    def applications(self) -> list[Application]:
-        """Every time that one of the fixes on this page was applied, and every act on this incident."""
-        fixes = {item.record.fix_id for item in self._evidence if item.record.fix_id}
-        named = [
-            entry["attempt"]
-            for diagnosis in self.diagnoses.values()
-            for entry in [
-                *diagnosis.do_not_repeat,
-                *(action.get("struck") or {} for action in diagnosis.immediate_actions),
-            ]
-            if entry.get("attempt")
-        ]
-        return applications(fixes, also=Q(incident=self.incident) | Q(public_id__in=named))
-
-    @cached_property
-    def tracks(self) -> dict[int, TrackRecord]:
-        """Track records by fix."""
-        return sum_up(self.applications)
-
-    @cached_property
-    def outcome(self) -> Outcome | None:
-        """The current outcome; one that did not hold is current no more."""
-        acts = [act.act for act in self.applications if act.incident_id == self.incident.pk]
-        return next((act for act in acts if isinstance(act, Outcome) and act.held is not False), None)
-
-    @cached_property
-    def attempts(self) -> list[Attempt]:
-        """What was tried here and failed."""
-        acts = [act.act for act in self.applications if act.incident_id == self.incident.pk]
-        return [act for act in acts if isinstance(act, Attempt)]
-
-    @cached_property
-    def alerts(self) -> list[Alert]:
-        """The first alerts; ``incident.alert_count`` has how many there are."""
-        return list(self.incident.alerts.select_related("delivery").order_by("received_at", "pk")[:ALERTS_SHOWN])
-
-    @cached_property
-    def events(self) -> list[IncidentEvent]:
-        """What people and the agent did."""
-        return list(self.incident.events.select_related("by", "note__by", "system_text__by"))
-
-    @cached_property
-    def records(self) -> list[MemoryRecord]:
-        """What was saved from this incident."""
-        return list(
-            self.incident.memory_records.select_related("created_by", "fix", "feedback__diagnosis", "attempt").order_by(
-                "created_at"
-            )
-        )
-
-    @cached_property
-    def memberships(self) -> dict[int, Membership]:
-        """Everybody who is or was in the team, by person."""
-        rows = (
-            Membership.objects.filter(team=self.incident.project.team_id).select_related("user").order_by("user__name")
-        )
-        return {membership.user_id: membership for membership in rows}
-
-    # --- what is read from them -------------------------------------------------------------------------------------
+class IncidentPage(IncidentRows):
+    """What one person sees of one incident."""
 
     @property
     def is_active(self) -> bool:
         """Whether an investigation runs or waits."""
         return self.investigation is not None and self.investigation.is_active
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether it waits for an answer."""
-        return self.investigation is not None and self.investigation.state == Investigation.State.WAITING
 
     @property
     def live_state(self) -> str:
@@ -214,12 +80,26 @@ class IncidentPage:
     @cached_property
     def cards(self) -> list[Card]:
         """Accepted evidence, at most three, in the order that the rules gave."""
-        return [self._card(item) for item in self._evidence if item.accepted][:3]
+        return [self._card(item) for item in self.evidence if item.accepted][:3]
+
+    @cached_property
+    def _not_used(self) -> list[Evidence]:
+        return [item for item in self.evidence if not item.accepted]
 
     @cached_property
     def not_used(self) -> list[Card]:
-        """What was recalled and not used, with why."""
-        return [self._card(item) for item in self._evidence if not item.accepted]
+        """What was recalled and not used, with why: the first ones, in the order of the rules."""
+        return [self._card(item) for item in self._not_used[:NOT_USED_SHOWN]]
+
+    @property
+    def not_used_count(self) -> int:
+        """How many were recalled and not used."""
+        return len(self._not_used)
+
+    @property
+    def not_used_more(self) -> int:
+        """How many of them are not shown."""
+        return len(self._not_used) - len(self.not_used)
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -230,6 +110,11 @@ class IncidentPage:
             Side(self.memory, self._first_action(self.memory), cited),
             matched=self.matched,
         )
+
+    @property
+    def same_rows(self) -> str:
+        """The rows that both answers agree in, the first aside: on a phone these names stand for them."""
+        return ", ".join(row.name.lower() for row in self.rows[1:] if row.delta == "same")
 
     @property
     def changed(self) -> str:
@@ -269,23 +154,67 @@ class IncidentPage:
     @cached_property
     def fixes(self) -> list[tuple[str, str]]:
         """Known fixes of the project that may be named, those on this page first."""
-        cited = {
-            item.record.fix.public_id: f"Same fix as {item.ref}: {item.record.fix.title}"
-            for item in self._evidence
-            if item.record.fix and item.record.fix.project_id == self.incident.project_id
-        }
-        acted = {
-            application.act.fix.public_id: application.act.fix.title
-            for application in self.applications
-            if application.act.fix.project_id == self.incident.project_id
-        }
-        return [(str(key), label) for key, label in (acted | cited).items()]
+        named = [(item.record.fix, f"Same fix as {item.ref}: ") for item in self.evidence if item.record.fix]
+        named += [(application.act.fix, "") for application in self.applications]
+        labels: dict[str, str] = {}
+        for fix, same in named:
+            if fix.project_id == self.incident.project_id:
+                labels.setdefault(str(left(fix).public_id), f"{same}{left(fix).title}")
+        return list(labels.items())
 
     @cached_property
     def confirmable(self) -> Card | None:
         """The first card that stands for a fix of this project: *its fix worked again*."""
         own = [card for card in self.cards if card.evidence.scope == Evidence.Scope.OWN and card.record.fix_id]
         return own[0] if own else None
+
+    @property
+    def outcome_fix(self) -> Fix | None:
+        """The fix of the current outcome, or what is left of it after merging."""
+        return left(self.outcome.fix) if self.outcome else None
+
+    @property
+    def followed_ref(self) -> str:
+        """The reference of the cited record that the outcome followed, while it stands on the page."""
+        followed = self.outcome.followed_record_id if self.outcome else None
+        return next((card.evidence.ref for card in self.cards if followed and card.record.pk == followed), "")
+
+    @property
+    def what_was_followed(self) -> str:
+        """What the outcome followed, in words."""
+        outcome = self.outcome
+        if outcome is None or outcome.followed == Followed.SOMETHING_ELSE:
+            return "Something else than was suggested"
+        if outcome.followed == Followed.RECORD:
+            return f"{self.followed_ref or 'A record'}, as memory had it"
+        return f"Suggestion {(outcome.followed_action or 0) + 1}"
+
+    @property
+    def first_day(self) -> str:
+        """The day that it started: "18 June", with the year where it is another one."""
+        day, today = timezone.localtime(self.incident.started_at), timezone.localtime(self.now)
+        return date_format(day, "j F" if day.year == today.year else "j F Y")
+
+    @property
+    def ended_on_its_day(self) -> bool:
+        """Whether it was resolved on the day that it started, and that is not today."""
+        if self.incident.resolved_at is None:
+            return False
+        day = timezone.localtime(self.incident.resolved_at).date()
+        return timezone.localtime(self.incident.started_at).date() == day != timezone.localtime(self.now).date()
+
+    @property
+    def lasted(self) -> str:
+        """How long the resolved incident lasted: "13 min", "3 h 20 min", "2 days"."""
+        if self.incident.resolved_at is None:
+            return ""
+        minutes = max(1, round((self.incident.resolved_at - self.incident.started_at).total_seconds() / 60))
+        hours, rest = divmod(minutes, 60)
+        if hours < 1:
+            return f"{minutes} min"
+        if hours < 48:
+            return f"{hours} h {rest} min" if rest else f"{hours} h"
+        return f"{hours // 24} days"
 
     @cached_property
     def timeline(self) -> list[TimelineLine]:
@@ -304,6 +233,26 @@ class IncidentPage:
         return sum(1 for attempt in self.attempts if started and attempt.tried_at > started)
 
     @cached_property
+    def _helpers(self) -> list[Helper]:
+        """Members who are still there, the person themselves aside."""
+        return [
+            bring_in.helper(membership)
+            for membership in self.memberships.values()
+            if membership.left_at is None and membership.user.is_active and membership.user_id != self.user.pk
+        ]
+
+    @property
+    def who_fixed_this(self) -> list[Helper]:
+        """Members who verified fixes for the service, those with most first; the newest first among equals."""
+        found = [one for one in self._helpers if one.last_at]
+        return sorted(found, key=lambda one: (one.fixes, one.last_at or self.now), reverse=True)
+
+    @property
+    def who_else(self) -> list[Helper]:
+        """The rest of the team."""
+        return [one for one in self._helpers if not one.last_at]
+
+    @cached_property
     def assignable(self) -> list[User]:
         """Who may take over."""
         return [
@@ -311,6 +260,12 @@ class IncidentPage:
             for membership in self.memberships.values()
             if membership.left_at is None and membership.role != Membership.Role.VIEWER and membership.user.is_active
         ]
+
+    @property
+    def may_be_moved(self) -> bool:
+        """Whether a paste may still go to another project, as far as it is known here; the move looks again."""
+        pasted = all(alert.delivery.source == Delivery.Source.PASTE for alert in self.alerts)
+        return pasted and not self.records and self.incident.status != Incident.Status.RESOLVED
 
     @property
     def step_count(self) -> int:
@@ -345,7 +300,7 @@ class IncidentPage:
             before=before,
             quote=quote,
             after=after,
-            track=TrackRecord() if shared else self.tracks.get(item.record.fix_id or 0, TrackRecord()),
+            track=TrackRecord() if shared else self.tracks.get(_root_id(item.record), TrackRecord()),
             by=by,
             has_left=self.has_left(by),
             minutes=None if shared or not outcome else outcome.minutes,
@@ -363,7 +318,7 @@ class IncidentPage:
         act = acts.get(str(entry["attempt"]))
         if act is None:
             return None
-        records = {str(item.record.public_id): item.record for item in self._evidence}
+        records = {str(item.record.public_id): item.record for item in self.evidence}
         records |= {str(record.public_id): record for record in self.records}
         return Failed(act, records.get(str(entry.get("record"))), bool(entry.get("doubtful")))
 
@@ -391,4 +346,8 @@ class IncidentPage:
 
 
 def _fix_of(card: Card) -> str:
-    return card.record.fix.title if card.record.fix else card.title
+    return card.fix.title if card.fix else card.title
+
+
+def _root_id(record: MemoryRecord) -> int:
+    return record.fix.root_id if record.fix else 0

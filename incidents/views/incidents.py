@@ -21,12 +21,16 @@ from incidents.reading.facts import AlertFacts
 from incidents.services import deliveries, investigations
 from incidents.views.act_forms import attempt_form, outcome_form
 from incidents.views.incident_page import IncidentPage
+from incidents.views.summary import summary
 from incidents.views.trace import trace
 from incidents.views.verdict import verdict
 from teams import access
 from teams.models import Membership, Project
 from teams.permissions import Permission
 from teams.requests import PersonRequest
+
+# Whose lines the timeline of a resolved incident shows.
+TIMELINE_TABS = {"": "All", "alert": "Alerts", "person": "People", "agent": "Agent"}
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,7 @@ def get_incident(request: PersonRequest, key: str, number: int, permission: Perm
             "acknowledged_by",
             "previous",
             "duplicate_of",
+            "moved_to__project",
         ),
         request.user,
         permission,
@@ -115,9 +120,26 @@ def get_incident(request: PersonRequest, key: str, number: int, permission: Perm
 @never_cache
 @require_GET
 def incident_detail(request: PersonRequest, key: str, number: int) -> HttpResponse:
-    """Show the incident."""
+    """Show the incident; the number of one that was moved leads there, for whoever may see it."""
     incident = get_incident(request, key, number, Permission.INCIDENT_VIEW)
+    if incident.moved_to:
+        return redirect(incident.moved_to) if _may_follow(request, incident) else render_moved(request, incident)
     return render_incident(request, incident)
+
+
+def _may_follow(request: PersonRequest, incident: Incident) -> bool:
+    return incident.moved_to is not None and incident.moved_to.project.team_id in access.roles(request.user)
+
+
+def render_moved(request: PersonRequest, incident: Incident, *, kept: str = "", status: int = 200) -> HttpResponse:
+    """Say that what stood under this number was moved, and keep what was typed for it."""
+    context = {
+        "incident": incident,
+        "project": incident.project,
+        "there": incident.moved_to if _may_follow(request, incident) else None,
+        "kept": kept,
+    }
+    return render(request, "incidents/incident_moved.html", context, status=status)
 
 
 def render_incident(
@@ -146,6 +168,8 @@ def render_incident(
 def incident_live(request: PersonRequest, key: str, number: int) -> HttpResponse:
     """Return the parts that change while an investigation runs; 204 when nothing changed since ``seen``."""
     incident = get_incident(request, key, number, Permission.INCIDENT_VIEW)
+    if incident.moved_to:
+        return HttpResponse(status=410)  # the page stops asking
     if request.GET.get("seen") == str(incident.version):
         return HttpResponse(status=204)
     return render(request, "incidents/_live.html", _context(request, IncidentPage(incident, request.user)))
@@ -172,6 +196,16 @@ def incident_saved(request: PersonRequest, key: str, number: int) -> HttpRespons
 
 
 @require_GET
+def incident_summary(request: PersonRequest, key: str, number: int) -> HttpResponse:
+    """Show the summary for a chat; where the script runs, the button copies it instead."""
+    incident = get_incident(request, key, number, Permission.INCIDENT_VIEW)
+    page = IncidentPage(incident, request.user)
+    text = summary(page, verdict(page), request.build_absolute_uri(incident.get_absolute_url()))
+    context = {"incident": incident, "project": incident.project, "summary": text}
+    return render(request, "incidents/incident_summary.html", context)
+
+
+@require_GET
 def delivery_body(request: PersonRequest, key: str, number: int, delivery: Any) -> HttpResponse:
     """Return a body as it was received, as a plain download: it is hostile text."""
     incident = get_incident(request, key, number, Permission.INCIDENT_VIEW)
@@ -190,23 +224,33 @@ def _context(request: PersonRequest, page: IncidentPage) -> dict[str, Any]:
     incident = page.incident
     permissions = access.permissions_for(request.user, incident.project.team)
     rated = [d for d in page.diagnoses.values() if d.my_rating is not None]  # type: ignore[attr-defined]
+    said = verdict(page)
+    chosen = request.GET.get("timeline", "")
+    shows = chosen if chosen in TIMELINE_TABS else ""
     return {
         "incident": incident,
         "project": incident.project,
         "page": page,
-        "verdict": verdict(page),
+        "verdict": said,
+        "summary": summary(page, said, request.build_absolute_uri(incident.get_absolute_url())),
         "banners": list(_banners(page)),
         "answers_line": _answers_line(page),
         "trace": trace(page),
         "alert_texts": _alert_texts(page),
         "metrics": _metrics(page),
+        "timeline": [line for line in page.timeline if shows in ("", line.by)],
+        "timeline_tabs": [
+            {"label": label, "href": f"?timeline={by}#timeline" if by else "?#timeline", "set": shows == by}
+            for by, label in TIMELINE_TABS.items()
+        ],
         "saved_version": _saved_version(page),
         "can_work": Permission.INCIDENT_WORK in permissions,
         "severities": Incident.Severity.choices,
-        "services": incident.project.services.all(),
         "rated": len(rated),
         "my_note": next((d.my_note for d in rated if d.my_note), ""),  # type: ignore[attr-defined]
         "can_correct": Permission.MEMORY_MANAGE in permissions,
+        "may_correct_outcome": page.outcome is not None
+        and (page.outcome.verified_by_id == request.user.pk or Permission.MEMORY_MANAGE in permissions),
         "admins": [m.user.name for m in page.memberships.values() if m.role == Membership.Role.ADMIN and not m.left_at],
     }
 

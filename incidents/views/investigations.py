@@ -70,10 +70,17 @@ def step_sent(request: PersonRequest, key: str, number: int, step: UUID) -> Http
         Permission.INCIDENT_VIEW,
         public_id=step,
     )
+    calls = (
+        Step.objects.filter(diagnosis__investigation=found.diagnosis.investigation, kind=Step.Kind.MODEL)
+        .exclude(sent_hash="")
+        .select_related("diagnosis")
+        .order_by("started_at", "pk")
+    )
     context = {
         "incident": incident,
         "project": incident.project,
         "step": found,
+        "calls": list(calls),
         "sent": investigations.what_was_sent(found),
     }
     return render(request, "incidents/step_sent.html", context)

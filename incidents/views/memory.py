@@ -6,13 +6,18 @@ from django.core.paginator import Paginator
 from django.db.models import Count, OuterRef, Q, Subquery
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods
 
 from incidents.models import Evidence, MemoryRecord, MemoryRecordRevision
-from incidents.models.track import TrackRecord, track_records
+from incidents.models.track import TrackRecord, applications, sum_up, track_records, usual_minutes
 from incidents.services import memory
+from incidents.views.cards import dots, left
+from incidents.views.citations import SHOWN as CITATIONS_SHOWN
+from incidents.views.citations import citations
+from incidents.views.revisions import with_differences
 from teams import access
-from teams.models import BankAssignment, Membership
+from teams.models import BankAssignment, Membership, User
 from teams.permissions import Permission
 from teams.requests import PersonRequest
 
@@ -48,7 +53,7 @@ def memory_list(request: PersonRequest) -> HttpResponse:
         PAGE_SIZE,
     ).get_page(request.GET.get("page"))
     rows = list(page.object_list)
-    tracks = track_records({row.fix_id for row in rows if row.fix_id})
+    tracks = track_records({row.fix.root_id for row in rows if row.fix})
     counts = records.aggregate(failed=Count("pk", filter=Q(state=MemoryRecord.State.FAILED)), all=Count("pk"))
     return render(
         request,
@@ -57,7 +62,7 @@ def memory_list(request: PersonRequest) -> HttpResponse:
             "projects": projects,
             "project": project,
             "page": page,
-            "rows": [(row, tracks.get(row.fix_id or 0, TrackRecord())) for row in rows],
+            "rows": [(row, tracks[row.fix.root_id] if row.fix else TrackRecord()) for row in rows],
             "kinds": _facet(records, "kind", MemoryRecord.Kind.choices, kind),
             "states": _facet(records, "state", MemoryRecord.State.choices, state),
             "counts": counts,
@@ -80,7 +85,14 @@ def _facet(records: object, column: str, choices: list[tuple[str, str]], chosen:
 def _get_record(request: PersonRequest, record: uuid.UUID, permission: Permission) -> MemoryRecord:
     return access.get_object(
         MemoryRecord.objects.select_related(
-            "incident__project__team", "created_by", "forgotten_by", "fix", "outcome__verified_by", "bank"
+            "incident__project__team",
+            "created_by",
+            "forgotten_by",
+            "fix__merged_into",
+            "outcome__verified_by",
+            "attempt__tried_by",
+            "feedback",
+            "bank",
         ).exclude(incident=None),
         request.user,
         permission,
@@ -92,41 +104,75 @@ def _get_record(request: PersonRequest, record: uuid.UUID, permission: Permissio
 def memory_detail(request: PersonRequest, record: uuid.UUID) -> HttpResponse:
     """Show a record: its text word for word, its revisions, where it was cited, its track record."""
     found = _get_record(request, record, Permission.MEMORY_VIEW)
-    revisions = list(found.revisions.select_related("created_by").order_by("-number"))
-    citations = (
-        Evidence.objects.filter(record=found)
-        .select_related("diagnosis__investigation__incident__project")
-        .order_by("-pk")[:20]
-    )
-    visible = set(access.visible_projects(request.user).values_list("pk", flat=True))
     project = found.incident.project  # type: ignore[union-attr]
+    request.project = project
+    revisions = list(found.revisions.select_related("created_by").order_by("-number"))
+    cited = citations(found, request.user)
     readers = found.bank.assignments.select_related("project").order_by("project__key")
-    author = found.created_by_id
+    fix = left(found.fix) if found.fix else None
+    applied = applications([fix.pk]) if fix else []
+    track = sum_up(applied).get(fix.pk, TrackRecord()) if fix else None
+    permissions = access.permissions_for(request.user, project.team)
     return render(
         request,
         "memory/memory_detail.html",
         {
             "record": found,
             "project": project,
-            "revisions": revisions,
+            "gone": found.state in (MemoryRecord.State.FORGETTING, MemoryRecord.State.FORGOTTEN),
+            "revisions": with_differences(revisions),
             "latest": revisions[0] if revisions else None,
-            "citations": [c for c in citations if c.diagnosis.investigation.incident.project_id in visible],
-            "track": track_records([found.fix_id])[found.fix_id] if found.fix_id else None,
+            "citations": cited if request.GET.get("all") else cited[:CITATIONS_SHOWN],
+            "cited": len(cited),
+            "fix": fix,
+            "track": track,
+            "dots": dots(track) if track else None,
+            "usually": usual_minutes(applied),
             "readers": [assignment.project.name for assignment in readers],
-            "can_manage": Permission.MEMORY_MANAGE in access.permissions_for(request.user, project.team),
-            "has_left": not Membership.objects.filter(
-                team=project.team, user=author, left_at=None, user__is_active=True
-            ).exists()
-            if author
-            else False,
+            "can_manage": Permission.MEMORY_MANAGE in permissions,
+            "correct_at": _where_to_correct(found, request.user, permissions),
+            "has_left": _has_left(found),
         },
     )
+
+
+def _where_to_correct(record: MemoryRecord, user: User, permissions: frozenset[str]) -> str:
+    """Return the address at which this person may correct it; "" where they may not, or it stands no more.
+
+    Memory is corrected through the act that wrote it: by its author, or for others by a team admin. A rating is only
+    its author's.
+    """
+    incident = record.incident
+    if incident is None or Permission.INCIDENT_WORK not in permissions or record.forgotten_at:
+        return ""
+    page, manages = incident.get_absolute_url(), Permission.MEMORY_MANAGE in permissions
+    if record.outcome and record.outcome.held is not False and (manages or record.outcome.verified_by == user):
+        return f"{page}#fixed"
+    if record.attempt and (manages or record.attempt.tried_by == user):
+        return reverse("attempt_correct", args=[incident.project.key, incident.number, record.attempt.public_id])
+    if record.feedback and record.feedback.user_id == user.pk:
+        return f"{page}#rate"
+    return ""
+
+
+def _has_left(record: MemoryRecord) -> bool:
+    """Return whether its author is no active member of the team any more."""
+    if record.created_by_id is None:
+        return False
+    still_there = Membership.objects.filter(
+        team=record.incident.project.team_id,  # type: ignore[union-attr]
+        user=record.created_by_id,
+        left_at=None,
+        user__is_active=True,
+    )
+    return not still_there.exists()
 
 
 @require_http_methods(["GET", "POST"])
 def memory_forget(request: PersonRequest, record: uuid.UUID) -> HttpResponse:
     """Ask once, then forget: the text goes, here and in the bank; a line stays that says who and when."""
     found = _get_record(request, record, Permission.MEMORY_MANAGE)
+    request.project = found.incident.project  # type: ignore[union-attr]
     if request.method == "POST":
         memory.forget(record=found, by=request.user)
         return redirect(found)

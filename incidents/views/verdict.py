@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.formats import date_format
 
 from incidents.models import Diagnosis, Incident, Investigation
-from incidents.views.cards import Card
+from incidents.views.cards import Card, left
 from incidents.views.incident_page import IncidentPage
 
 
@@ -69,14 +69,14 @@ def _resolved(page: IncidentPage) -> Verdict:
             next_label="Write down the fix" if incident.write_down_later else "",
             next_href="#fixed" if incident.write_down_later else "",
         )
-    track = page.tracks.get(outcome.fix_id)
-    counted = f" It has worked {track.worked} of {track.tried} times here." if track else ""
+    track = page.tracks.get(outcome.fix.root_id)
+    counted = f" It has worked {track.worked} of {track.tried} times here." if track and track.tried > 1 else ""
     return Verdict(
         "state",
         "resolved",
         "state-resolved",
         f"{word}.",
-        f"{outcome.fix.title}.",
+        f"{left(outcome.fix).title}.",
         f"Verified by {outcome.verified_by}.{counted}",
         f"{outcome.minutes} min",
         "to the fix",
@@ -245,7 +245,7 @@ def _history(card: Card | None) -> str:
     if track.last_by and track.last_at:
         sentence += f", last by {track.last_by} on {date_format(timezone.localtime(track.last_at), 'j F')}"
         sentence += f" in {track.last_minutes} min" if track.last_minutes is not None else ""
-    return f"{sentence}: {card.record.fix.title}." if card.record.fix else f"{sentence}."
+    return f"{sentence}: {card.fix.title}." if card.fix else f"{sentence}."
 
 
 def _next(page: IncidentPage) -> str:

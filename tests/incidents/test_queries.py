@@ -75,6 +75,33 @@ def test_the_incident_page_costs_the_same_for_little_and_for_much(world: World, 
     assert much <= LIMIT
 
 
+def test_the_page_that_waits_for_an_answer_is_within_the_limit(world: World, client: Client) -> None:
+    incident = factories.make_incident(project=world.project, by=world.responder, text="site feels slow")
+    _investigate(incident, world.responder)
+    incident.refresh_from_db()
+    assert incident.latest_investigation is not None
+    assert incident.latest_investigation.state == "waiting"
+
+    assert _queries(client, incident.get_absolute_url()) <= LIMIT
+
+
+def test_the_pages_of_fixes_and_records_cost_the_same_for_one_and_for_many(world: World, client: Client) -> None:
+    first = factories.resolve(
+        incident=factories.make_incident(project=world.project, by=world.responder), by=world.admin
+    )
+    pages = [first.outcome.fix.get_absolute_url(), first.record.get_absolute_url(), "/fixes/"]
+    few = [_queries(client, page) for page in pages]
+
+    for number in range(5):
+        text = f"service=worker-{number} severity=low\nERROR job {'abcdefgh'[number] * 5} failed to start"
+        incident = factories.make_incident(project=world.project, by=world.responder, text=text)
+        factories.resolve(incident=incident, by=world.responder, fix=None if number < 3 else f"Fix {number}")
+    many = [_queries(client, page) for page in pages]
+
+    assert few == many
+    assert max(many) <= LIMIT
+
+
 def test_a_poll_that_finds_nothing_new_writes_nothing(world: World, client: Client) -> None:
     incident = factories.make_incident(project=world.project, by=world.responder)
     incident.refresh_from_db()
