@@ -23,8 +23,6 @@ NO_PAGE = {
 # Pages of packages for ways of signing in that are not switched on: each sends on to sign-in or does not exist.
 SWITCHED_OFF = {
     "account_confirm_login_code",
-    "account_confirm_reauthentication_code",
-    "account_request_reauthentication_code",
     # What is read-only has no page to add, change or delete, and its catch-all finds nothing.
     "admin:(?P<url>.*)$",
     "admin:<path:object_id>/",
@@ -75,6 +73,9 @@ PLACES = [
     Place("account_set_password", "priya", "/accounts/password/set/"),
     Place("account_logout", "rosa", "/accounts/logout/"),
     Place("account_reauthenticate", "rosa", "/accounts/reauthenticate/"),
+    # Who has no password proves themselves by a code.
+    Place("account_request_reauthentication_code", "priya", "/accounts/reauthenticate/code/"),
+    Place("account_confirm_reauthentication_code", "jonas", "/accounts/reauthenticate/code/confirm/"),
     Place("mfa_index", "rosa", "/accounts/2fa/", "off"),
     Place("mfa_activate_totp", "rosa", "/accounts/2fa/totp/activate/"),
     Place("mfa_index", "otto", "/accounts/2fa/", "on"),

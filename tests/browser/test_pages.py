@@ -74,6 +74,11 @@ def _with_both_factors(visitor: Visitor, made: dict[str, str]) -> None:
     visitor.page.click("button:has-text('Sign in') >> nth=0")
 
 
+def _with_a_code_sent(visitor: Visitor, made: dict[str, str]) -> None:
+    visitor.open("/accounts/reauthenticate/code/")
+    visitor.page.click("button:has-text('Send a code')")
+
+
 def _by_invitation(visitor: Visitor, made: dict[str, str]) -> None:
     visitor.open(made["invitation"])
     visitor.page.click("button:has-text('Go on')")
@@ -83,6 +88,7 @@ ENTRANCES = {
     "rosa": _with_password("rosa"),
     "otto": _with_both_factors,
     "halfway": _with_password("otto"),
+    "jonas": _with_a_code_sent,
     "guest": _by_invitation,
 }
 
