@@ -9,7 +9,7 @@ from allauth.mfa.totp.internal import auth as totp
 from axe_playwright_python.base import AXE_SCRIPT
 from django.template.loader import render_to_string
 from django.urls import get_resolver
-from playwright.sync_api import Page, Route
+from playwright.sync_api import Page, Route, expect
 
 from oncall.kept_forms import Kept
 from oncall.middleware import CONTENT_SECURITY_POLICY
@@ -182,3 +182,18 @@ def _violations(page: Page, rules: dict[str, Any]) -> list[str]:
 
 def _tells_the_status(text: str, status: int) -> bool:
     return status >= 400 and f"responded with a status of {status}" in text
+
+
+def test_an_incident_prints_black_on_white_and_unfolded(visit: Callable[[str], Visitor]) -> None:
+    page = visit("priya").page
+    page.goto(f"{visit('priya').site.url}/incidents/SEARCH-15/")
+    page.set_viewport_size({"width": 700, "height": 1000})  # a sheet of A4 between its margins
+    _change_theme(page, "dark")
+    page.emulate_media(media="print")
+
+    heading = page.locator("h1").evaluate("each => getComputedStyle(each).color")
+    assert heading == "rgb(20, 24, 31)"
+    expect(page.locator(".oc-answers thead")).to_be_visible()
+    expect(page.locator("#timeline ol")).to_be_visible()
+    expect(page.locator("main form:visible, main .btn:visible, header.oc-top:visible")).to_have_count(0)
+    page.emulate_media(media="screen")
