@@ -77,7 +77,7 @@ PLACES = [
     Place("account_request_reauthentication_code", "priya", "/accounts/reauthenticate/code/"),
     Place("account_confirm_reauthentication_code", "jonas", "/accounts/reauthenticate/code/confirm/"),
     Place("mfa_index", "rosa", "/accounts/2fa/", "off"),
-    Place("mfa_activate_totp", "rosa", "/accounts/2fa/totp/activate/"),
+    Place("mfa_activate_totp", "nina", "/accounts/2fa/totp/activate/"),
     Place("mfa_index", "otto", "/accounts/2fa/", "on"),
     Place("mfa_reauthenticate", "otto", "/accounts/2fa/reauthenticate/"),
     Place("mfa_deactivate_totp", "otto", "/accounts/2fa/totp/deactivate/"),
@@ -115,7 +115,7 @@ PLACES = [
     Place("admin:app_list", "robin", "/admin/teams/"),
     Place("admin:teams_team_changelist", "robin", "/admin/teams/team/"),
     Place("admin:teams_team_change", "robin", "{team}"),
-    Place("admin:teams_team_history", "robin", "{team}../history/"),
+    Place("admin:teams_team_history", "robin", "{history}"),
     # What went wrong
     Place("404", "nobody", "/no-such-page", status=404),
     Place("404", "priya", "/incidents/SEARCH-99/", status=404),

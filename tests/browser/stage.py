@@ -33,7 +33,8 @@ def make() -> dict[str, str]:
     otto = factories.make_user(email="otto@example.com", name="Otto Twofactor")
     TOTP.activate(otto, OTTOS_SECRET)
     RecoveryCodes.activate(otto)
-    nina = factories.make_user(email="nina@example.com", name="Nina Neverin")
+    nadia = factories.make_user(email="nadia@example.com", name="Nadia Newpass")
+    factories.make_user(email="nina@example.com", name="Nina Neverin")
     _, invitation = services.invite(team=discovery, email="guest@example.org", role="viewer", by=admin)
     hostile = factories.make_incident(project=Project.objects.get(key="CAT"), by=rosa, text=HOSTILE)
     attempt = Attempt.objects.filter(incident__project__key="SEARCH", superseded_by=None).order_by("pk")[0]
@@ -44,7 +45,7 @@ def make() -> dict[str, str]:
         "invitation": reverse("invitation_accept", args=[invitation]),
         "reset": reverse(
             "account_reset_password_from_key",
-            args=[user_pk_to_url_str(nina), default_token_generator.make_token(nina)],
+            args=[user_pk_to_url_str(nadia), default_token_generator.make_token(nadia)],
         ),
         "confirm": reverse("account_confirm_email", args=[EmailConfirmationHMAC(second).key]),
         "hostile": hostile.get_absolute_url(),
@@ -52,6 +53,7 @@ def make() -> dict[str, str]:
         "step": reverse("step_sent", args=["SEARCH", incident.number, step.public_id]),
         "record": reverse("memory_detail", args=[record.public_id]),
         "team": reverse("admin:teams_team_change", args=[discovery.pk]),
+        "history": reverse("admin:teams_team_history", args=[discovery.pk]),
         "member": reverse("member_change", args=["discovery", User.objects.get(email="mei@example.com").public_id]),
     }
 
