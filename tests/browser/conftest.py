@@ -76,7 +76,7 @@ def _empty_services() -> None:
         redis.Redis.from_url(f"{os.environ['REDIS_URL'].rpartition('/')[0]}/{SITE_REDIS}").flushdb()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """Start everything, and end it with Ctrl-C."""
     data = tmp_path_factory.mktemp("site")
@@ -114,9 +114,9 @@ def _wait_until_up(site: Site) -> None:
     pytest.fail(f"serve did not start:\n{site.log.read_text()}")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """The system's own Chromium."""
+    """The system's own Chromium. Ends with these tests: while it runs, Django takes every query for one in a loop."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"),

@@ -14,8 +14,10 @@ NO_PAGE = {
     "api_investigation_list",
     "api_no_such_address",
     "delivery_body",
+    "find_results",
     "healthz",
     "incident_live",
+    "incident_news",
     "incident_saved",
     "mfa_download_recovery_codes",
     "readyz",
@@ -99,6 +101,10 @@ PLACES = [
     Place("incident_detail", "rosa", "{hostile}", "hostile"),
     Place("attempt_correct", "ines", "{attempt}"),
     Place("step_sent", "priya", "{step}"),
+    # Everywhere
+    Place("find", "priya", "/find/"),
+    Place("find", "priya", "/find/?q=pool", "found"),
+    Place("help", "priya", "/help/"),
     # Memory
     Place("memory_list", "priya", "/memory/"),
     Place("memory_list", "dario", "/memory/", "empty"),

@@ -118,6 +118,10 @@ def _work_an_incident(ines: Writer) -> None:
     ines.send("/reopen/", "Reopen", held="no")
     ines.send("/close/", "False alarm")
 
+    ines.open("/incidents/?project=CAT&tab=all")
+    ines.page.locator("form[action*='/incidents/bulk/'] input[name=nr]").first.check()
+    ines.send("/incidents/bulk/", "Assign to me")
+    ines.send("/bulk/undo/")
     ines.open("/incidents/new/")
     ines.send("", "Investigate", project="CAT", text=EXAMPLES["vague"].text)
     ines.reload_until("textarea[name^='answer-']")
