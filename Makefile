@@ -11,7 +11,7 @@ WORKERS ?= 2
 
 export ONCALL_PROFILE ?= local
 
-.PHONY: help install run test services test-services services-stop check fmt lock
+.PHONY: help install run test pictures services test-services services-stop check fmt lock
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ run: $(VENV)/.requirements ## Run it all locally with example data: make run POR
 
 test: $(VENV)/.requirements-dev ## Run the tests: make test ARGS="-k intake"
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
+
+pictures: $(VENV)/.requirements-dev ## Make the README's pictures anew from the example data
+	@$(BIN)/python -m pytest tests/browser/pictures.py
 
 services: $(VENV)/.requirements-dev ## Start PostgreSQL, Redis and a real Hindsight for tests (Linux, redis-server)
 	@$(BIN)/python -m tests.real_services start >/dev/null

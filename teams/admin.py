@@ -27,6 +27,11 @@ class PlatformData(admin.AdminSite):
 
         return guarded
 
+    def get_urls(self) -> list[Any]:
+        """Leave out the pages for signing out and changing the password: the product has its own."""
+        own = {"logout", "password_change", "password_change_done"}
+        return [pattern for pattern in super().get_urls() if getattr(pattern, "name", None) not in own]
+
     @method_decorator(login_not_required)
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Send people to the one sign-in page, with its limits and second factor; not there for others than admins."""
@@ -50,5 +55,10 @@ class BankView(ReadOnly):
 
 
 site = PlatformData()
-site.register([User, Team, Membership, Project, BankAssignment, AuditEvent], ReadOnly)
-site.register(Bank, BankView)
+site.register(User, ReadOnly, list_display=["name", "email", "is_platform_admin", "is_lesson_reviewer", "is_active"])
+site.register(Team, ReadOnly)
+site.register(Membership, ReadOnly, list_display=["user", "team", "role", "left_at"], list_select_related=True)
+site.register(Project, ReadOnly, list_display=["key", "name", "team"], list_select_related=True)
+site.register(Bank, BankView, list_display=["name", "kind"])
+site.register(BankAssignment, ReadOnly, list_display=["bank", "project", "access"], list_select_related=True)
+site.register(AuditEvent, ReadOnly, list_display=["chain", "sequence", "at", "act", "object_type", "via"])

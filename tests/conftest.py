@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from xdist.scheduler import LoadFileScheduling
 
 from teams import audit
 from teams.models import Membership, Project, Team, User
@@ -92,3 +93,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("browser"):
             item.add_marker(skip)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling:
+    """Keep all browser tests on one worker: they share one running product, and one database of it."""
+
+    class BrowserTogether(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "tests/browser" if nodeid.startswith("tests/browser/") else super()._split_scope(nodeid)
+
+    return BrowserTogether(config, log)

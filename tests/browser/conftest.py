@@ -13,6 +13,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -75,7 +76,7 @@ def _empty_services() -> None:
         redis.Redis.from_url(f"{os.environ['REDIS_URL'].rpartition('/')[0]}/{SITE_REDIS}").flushdb()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """Start everything, and end it with Ctrl-C."""
     data = tmp_path_factory.mktemp("site")
@@ -113,9 +114,9 @@ def _wait_until_up(site: Site) -> None:
     pytest.fail(f"serve did not start:\n{site.log.read_text()}")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """The system's own Chromium."""
+    """The system's own Chromium. Ends with these tests: while it runs, Django takes every query for one in a loop."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"),
@@ -145,31 +146,51 @@ class Visitor:
 SignIn = Callable[..., Visitor]
 
 
+def _open_browser(
+    site: Site, browser: Browser, key: str | None, *, width: int = 1440, javascript: bool = True, theme: str = "light"
+) -> Visitor:
+    context = browser.new_context(
+        viewport={"width": width, "height": 900},
+        java_script_enabled=javascript,
+        color_scheme=theme,  # type: ignore[arg-type]
+        reduced_motion="reduce",
+    )
+    page = context.new_page()
+    page.set_default_timeout(15_000)
+    visitor = Visitor(page, site)
+    page.on("console", lambda m: visitor.complaints.append(m.text) if m.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: visitor.complaints.append(str(error)))
+    if key:
+        visitor.open("/accounts/login/")
+        page.click(f"button[value='{key}@example.com']")
+    return visitor
+
+
 @pytest.fixture
 def sign_in(site: Site, browser: Browser) -> Iterator[SignIn]:
     """Return a function that opens a browser of its own and signs an example person in by their button."""
-    contexts = []
     visitors: list[Visitor] = []
 
-    def open_browser(key: str | None, *, width: int = 1440, javascript: bool = True, theme: str = "light") -> Visitor:
-        context = browser.new_context(
-            viewport={"width": width, "height": 900},
-            java_script_enabled=javascript,
-            color_scheme=theme,  # type: ignore[arg-type]
-        )
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(15_000)
-        visitor = Visitor(page, site)
-        page.on("console", lambda m: visitor.complaints.append(m.text) if m.type in ("error", "warning") else None)
-        page.on("pageerror", lambda error: visitor.complaints.append(str(error)))
-        visitors.append(visitor)
-        if key:
-            visitor.open("/accounts/login/")
-            page.click(f"button[value='{key}@example.com']")
-        return visitor
+    def open_browser(key: str | None, **how: Any) -> Visitor:
+        visitors.append(_open_browser(site, browser, key, **how))
+        return visitors[-1]
 
     yield open_browser
-    for context in contexts:
-        context.close()
+    for visitor in visitors:
+        visitor.page.context.close()
     assert [complaint for visitor in visitors for complaint in visitor.complaints] == []
+
+
+@pytest.fixture(scope="module")
+def seated(site: Site, browser: Browser) -> Iterator[SignIn]:
+    """Return a function like ``sign_in`` that opens one browser for each person and keeps it for all the tests."""
+    visitors: dict[str, Visitor] = {}
+
+    def seat(key: str, *, demo: bool) -> Visitor:
+        if key not in visitors:
+            visitors[key] = _open_browser(site, browser, key if demo else None)
+        return visitors[key]
+
+    yield seat
+    for visitor in visitors.values():
+        visitor.page.context.close()

@@ -197,19 +197,3 @@ def test_everything_can_be_written_without_javascript(sign_in: SignIn) -> None:
     assert "Not saved yet." in visitor.text()
     assert visitor.page.input_value("#fixed [name=root_cause]") == "A leak of handles"
     visitor.complaints.clear()  # the browser logs the 400 of the refused form
-
-
-@pytest.mark.parametrize("width", [1440, 375, 320])
-def test_no_page_is_wider_than_its_window(sign_in: SignIn, width: int) -> None:
-    visitor = sign_in("ines", width=width)
-    visitor.open("/memory/")
-    record = visitor.page.locator(".oc-row-title").first.get_attribute("href")
-    pages = ["/incidents/", "/incidents/new/", "/memory/", record, "/teams/discovery/", "/projects/SEARCH/settings/"]
-    pages += ["/profile/", "/incidents/SEARCH-15/", "/incidents/SEARCH-17/", "/incidents/SEARCH-18/"]
-    wide = []
-    for path in pages:
-        visitor.open(str(path))
-        if visitor.page.evaluate("document.documentElement.scrollWidth") > width:
-            wide.append(path)
-
-    assert wide == []

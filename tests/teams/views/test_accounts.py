@@ -447,3 +447,16 @@ def test_a_refused_write_stands_in_the_platforms_record(world: World, client: Cl
     refused = list(AuditEvent.objects.filter(act="write.refused"))
     assert [row.actor_id for row in refused] == [world.viewer.public_id]
     assert refused[0].after == {"to": "projects/<str:key>/settings/"}
+
+
+def test_who_is_signed_in_as_somebody_else_signs_out_and_is_back_at_the_invitation(world: World) -> None:
+    address = invite(world)
+    client = Client()
+    client.force_login(world.viewer)
+
+    page = client.get(address).content.decode()
+    answer = client.post(reverse("account_logout"), {"next": address})
+
+    assert f'<input type="hidden" name="next" value="{address}">' in page
+    assert answer.headers["Location"] == address
+    assert "Go on" in client.get(address).content.decode()
