@@ -99,8 +99,16 @@ PLACES = [
     Place("incident_detail", "priya", "/incidents/SEARCH-1/", "never investigated"),
     Place("incident_detail", "mei", "/incidents/SEARCH-15/", "as a viewer"),
     Place("incident_detail", "rosa", "{hostile}", "hostile"),
+    Place("incident_summary", "priya", "/incidents/SEARCH-15/summary/"),
+    Place("incident_correct", "priya", "/incidents/SEARCH-15/correct/"),
+    Place("incident_move", "priya", "/incidents/SEARCH-17/move/"),
     Place("attempt_correct", "ines", "{attempt}"),
     Place("step_sent", "priya", "{step}"),
+    # Fixes
+    Place("fix_list", "priya", "/fixes/"),
+    Place("fix_list", "dario", "/fixes/", "none"),
+    Place("fix_detail", "priya", "{fix}"),
+    Place("fix_detail", "mei", "{fix}", "as a viewer"),
     # Everywhere
     Place("find", "priya", "/find/"),
     Place("find", "priya", "/find/?q=pool", "found"),

@@ -50,6 +50,7 @@ def make() -> dict[str, str]:
         "confirm": reverse("account_confirm_email", args=[EmailConfirmationHMAC(second).key]),
         "hostile": hostile.get_absolute_url(),
         "attempt": reverse("attempt_correct", args=["SEARCH", attempt.incident.number, attempt.public_id]),
+        "fix": reverse("fix_detail", args=[attempt.fix.public_id]),
         "step": reverse("step_sent", args=["SEARCH", incident.number, step.public_id]),
         "record": reverse("memory_detail", args=[record.public_id]),
         "team": reverse("admin:teams_team_change", args=[discovery.pk]),

@@ -87,6 +87,7 @@ def test_every_write_works_without_script(sign_in: SignIn) -> None:
     ines = Writer(sign_in("ines", javascript=False), written)
 
     _work_an_incident(ines)
+    _mend_fixes(ines)
     _keep_memory_true(ines)
     _manage(ines)
     _let_somebody_in(ines, Writer(sign_in(None, javascript=False), written))
@@ -102,8 +103,11 @@ def _work_an_incident(ines: Writer) -> None:
     incident = ines.page.url
     ines.reload_until("#live[data-live-state='done']")
     ines.send("/acknowledge/")
-    ines.send("/assign/", "Assign to me", word="Taking it")
-    ines.send("/correct/", "Critical")
+    ines.send("/assign/", "Hand over", word="Taking it")
+    ines.send("/severity/", "Critical")
+    ines.send("/bring-in/", "Jonas Abara", assign="on")
+    ines.page.click("a[href$='/correct/']")
+    ines.send("", "Save", environment="prod-eu")
     ines.send("/note/", note="Looks like last week")
     ines.send("/system-text/", system_text="open files: 65535 of 65535")
     ines.send("/attempt/", followed="something_else", fix="new", new_fix="Restart it", what_happened="It came back")
@@ -115,13 +119,20 @@ def _work_an_incident(ines: Writer) -> None:
     ines.page.click("a[href*='/attempts/']")
     ines.send("", "Save the correction", what_happened="It came back after ten minutes")
     assert ines.page.url.startswith(incident)
-    ines.send("/reopen/", "Reopen", held="no")
+    ines.send("/reopen/", "No, it came back")
     ines.send("/close/", "False alarm")
 
+    ines.open("/incidents/new/")
+    ines.send("", "Save without investigating", project="CAT", text="search-api severity=low\nERROR index 7 is red")
+    pasted = urlsplit(ines.page.url).path
     ines.open("/incidents/?project=CAT&tab=all")
     ines.page.locator("form[action*='/incidents/bulk/'] input[name=nr]").first.check()
     ines.send("/incidents/bulk/", "Assign to me")
     ines.send("/bulk/undo/")
+    ines.open(f"{pasted}correct/")
+    ines.page.click("a[href$='/move/']")
+    ines.send("", "Move", project="SEARCH")
+    assert "/incidents/SEARCH-" in ines.page.url
     ines.open("/incidents/new/")
     ines.send("", "Investigate", project="CAT", text=EXAMPLES["vague"].text)
     ines.reload_until("textarea[name^='answer-']")
@@ -130,6 +141,18 @@ def _work_an_incident(ines: Writer) -> None:
     ines.reload_until("textarea[name^='answer-']")
     name = ines.page.locator("textarea[name^='answer-']").first.get_attribute("name")
     ines.send("/answer/", "Send and go on", **{str(name): "The thumbnail writer says: too many open files"})
+
+
+def _mend_fixes(ines: Writer) -> None:
+    ines.open("/fixes/?project=CAT")
+    ines.page.click("a:has-text('Restart it')")
+    ines.send("/change/", "Save", title="Restart the writer")
+    ines.page.select_option("[name=into]", label="Close handles")
+    ines.send("/merge/", "Merge into it")
+    ines.open("/fixes/?project=CAT")
+    ines.page.click("a:has-text('Close handles')")
+    ines.page.click("a:has-text('Restart the writer')")
+    ines.send("/take-apart/", "Take apart")
 
 
 def _keep_memory_true(ines: Writer) -> None:
@@ -182,6 +205,7 @@ def test_a_note_outlives_its_session(sign_in: SignIn) -> None:
     visitor = sign_in("priya", javascript=False)
     visitor.open("/incidents/SEARCH-17/")
     typed = "Both clocks drift since the reboot.\nNothing else was changed."
+    visitor.page.click("details:not([open]):has([name=system_text]) > summary")
     visitor.page.locator("[name=system_text]").fill(typed)
     visitor.page.context.clear_cookies(name="oncall_session")
     visitor.page.click("form[action*='/system-text/'] button")
