@@ -2,6 +2,7 @@
 
 import os
 import threading
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ WHOLE_CHARACTERS, HEAD_CHARACTERS = 8000, 300
 
 Vectors = numpy.typing.NDArray[numpy.float32]
 _loading = threading.Lock()
+# Vectors of single words, some 1 kB each.
+WORDS_KEPT = 30_000
+_words: dict[str, Vectors] = {}
 
 
 def _unlock_after_fork() -> None:
@@ -49,6 +53,17 @@ def embed(texts: list[str]) -> Vectors:
     return numpy.where(usable, vectors / numpy.where(usable, lengths, 1), 0).astype(numpy.float32)
 
 
+def embed_words(words: Sequence[str]) -> Vectors:
+    """Return one unit vector for each word, shape (len(words), 256); words that were asked for lately are at hand."""
+    missing = [word for word in dict.fromkeys(words) if word not in _words]
+    if len(_words) + len(missing) > WORDS_KEPT:
+        _words.clear()
+        missing = list(dict.fromkeys(words))
+    found = dict(zip(missing, embed(missing), strict=True))
+    _words.update(found)
+    return numpy.stack([_words[word] for word in words]) if words else numpy.zeros((0, DIMENSIONS), numpy.float32)
+
+
 def embed_document(text: str) -> Vectors:
     """Return the vectors of the whole text and of its head, shape (2, 256).
 
@@ -62,6 +77,6 @@ def pack(vectors: Vectors) -> bytes:
     return vectors.astype(numpy.float16).tobytes()
 
 
-def unpack(packed: bytes) -> Vectors:
-    """Return what ``pack`` was given."""
-    return numpy.frombuffer(packed, numpy.float16).reshape(-1, DIMENSIONS).astype(numpy.float32)
+def unpack(packed: bytes, dimensions: int = DIMENSIONS) -> Vectors:
+    """Return what ``pack`` was given, as rows."""
+    return numpy.frombuffer(packed, numpy.float16).reshape(-1, dimensions).astype(numpy.float32)

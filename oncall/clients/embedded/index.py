@@ -1,4 +1,4 @@
-"""One bank in the memory of one process: a BM25 index and a matrix of vectors, brought up to date in place."""
+"""One bank in the memory of one process: a BM25 index and matrices of vectors, brought up to date in place."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 
+from oncall.clients.embedded import minilm
 from oncall.clients.embedded.embedding import DIMENSIONS, WHOLE_CHARACTERS, Vectors, embed, unpack
 from oncall.clients.embedded.models import EmbeddedDocument
 from oncall.clients.embedded.tokens import tokens
@@ -14,7 +15,7 @@ from oncall.clients.memory import Recollection
 
 # Cormack, Clarke and Büttcher, "Reciprocal rank fusion outperforms Condorcet and individual rank learning methods",
 # SIGIR 2009: a document's score is the sum over rankings of 1 / (K + rank). They found K = 60 for many rankings; with
-# these two a smaller one, which lets first places count for more, finds more: 82 % among the first three, not 78 %.
+# few a smaller one, which lets first places count for more, finds more.
 FUSION_K = 10
 # How deep each ranking is read before they are fused.
 DEPTH = 100
@@ -49,6 +50,9 @@ class BankIndex:
         self._slots: dict[str, int] = {}
         self._entries: list[Entry | None] = []
         self._vectors: Vectors = numpy.zeros((0, 2, DIMENSIONS), numpy.float32)
+        self._meaning: Vectors = numpy.zeros((0, minilm.DIMENSIONS), numpy.float32)
+        # By tag: the slots of the documents that carry it, those of forgotten ones taken out.
+        self._tagged: dict[str, set[int]] = {}
 
     def __len__(self) -> int:
         return len(self._slots)
@@ -69,17 +73,21 @@ class BankIndex:
             if held:
                 # By query: by term, the binding looks for a signed number and deletes nothing in an unsigned field.
                 writer.delete_documents_by_query(self._tantivy.Query.term_query(self._schema, "slot", slot))
+            self._untag(slot)
             if row.forgotten:
                 del self._slots[row.document_id]
                 self._entries[slot] = None
-                self._vectors[slot] = 0
+                self._vectors[slot], self._meaning[slot] = 0, 0
                 continue
             document = self._tantivy.Document()
             document.add_text("words", " ".join(tokens(row.text)))
             document.add_unsigned("slot", slot)
             writer.add_document(document)
             self._entries[slot] = Entry(row.document_id, frozenset(row.tags), dict(row.metadata), row.occurred_at)
+            for tag in row.tags:
+                self._tagged.setdefault(tag, set()).add(slot)
             self._vectors[slot] = unpack(bytes(row.vectors))
+            self._meaning[slot] = unpack(bytes(row.meaning), minilm.DIMENSIONS) if row.meaning else 0
         if writer is not None:
             writer.commit()
             writer.wait_merging_threads()
@@ -92,13 +100,23 @@ class BankIndex:
             slot = self._slots[document_id] = len(self._entries)
             self._entries.append(None)
             if slot >= len(self._vectors):
-                grown = numpy.zeros((max(256, 2 * len(self._vectors)), 2, DIMENSIONS), numpy.float32)
-                grown[: len(self._vectors)] = self._vectors
-                self._vectors = grown
+                size = max(256, 2 * slot)
+                for name in ("_vectors", "_meaning"):
+                    held = getattr(self, name)
+                    grown = numpy.zeros((size, *held.shape[1:]), numpy.float32)
+                    grown[: len(held)] = held
+                    setattr(self, name, grown)
         return slot
 
+    def _untag(self, slot: int) -> None:
+        entry = self._entries[slot]
+        for tag in entry.tags if entry else ():
+            self._tagged[tag].discard(slot)
+            if not self._tagged[tag]:
+                del self._tagged[tag]
+
     def search(self, query: str, tags: Sequence[str], limit: int) -> list[Recollection]:
-        """Return the best documents by words and by meaning, fused; equal scores by the newer event, then by id."""
+        """Return the best documents by three rankings, fused; equal scores by the newer event, then by id."""
         terms = list(dict.fromkeys(tokens(query)))[:MAX_QUERY_TERMS]
         if not terms or not self._slots:
             return []
@@ -106,7 +124,15 @@ class BankIndex:
         if allowed is not None and not allowed:
             return []
         scores: dict[int, float] = {}
-        for ranking in (self._by_words(terms, allowed), self._by_meaning(query, allowed)):
+        used = len(self._entries)
+        alive = numpy.array(sorted(self._slots.values() if allowed is None else allowed), numpy.int64)
+        average = embed([query[:WHOLE_CHARACTERS]])[0]
+        meaning = minilm.embed_sentences([query[: minilm.WINDOW]])[0]
+        for ranking in (
+            self._by_words(terms, allowed),
+            _nearest((self._vectors[:used] @ average).max(axis=1), alive) if average.any() else {},
+            _nearest(self._meaning[:used] @ meaning, alive) if meaning.any() else {},
+        ):
             for slot, rank in ranking.items():
                 scores[slot] = scores.get(slot, 0.0) + 1 / (FUSION_K + rank)
         best = sorted(scores, key=lambda slot: self._order(slot, scores[slot]))[:limit]
@@ -116,8 +142,7 @@ class BankIndex:
         """Return the slots that carry all the tags; None means that every slot may be used."""
         if not tags:
             return None
-        wanted = frozenset(tags)
-        return {slot for slot, entry in enumerate(self._entries) if entry and wanted <= entry.tags}
+        return set.intersection(*(self._tagged.get(tag, set()) for tag in tags))
 
     def _by_words(self, terms: list[str], allowed: set[int] | None) -> dict[int, int]:
         tantivy = self._tantivy
@@ -130,17 +155,6 @@ class BankIndex:
         slots = searcher.fast_field_values("slot", [address for _, address in hits])
         scored = [(slot, score) for slot, (score, _) in zip(slots, hits, strict=True)]
         return _ranks([pair for pair in scored if allowed is None or pair[0] in allowed][:DEPTH])
-
-    def _by_meaning(self, query: str, allowed: set[int] | None) -> dict[int, int]:
-        vector = embed([query[:WHOLE_CHARACTERS]])[0]
-        if not vector.any():
-            return {}
-        used = self._vectors[: len(self._entries)]
-        nearness = (used @ vector).max(axis=1)
-        alive = [slot for slot, entry in enumerate(self._entries) if entry and (allowed is None or slot in allowed)]
-        among = numpy.asarray(alive)
-        best = among[numpy.argsort(-nearness[among], kind="stable")[:DEPTH]]
-        return _ranks([(int(slot), float(nearness[slot])) for slot in best])
 
     def _order(self, slot: int, score: float) -> tuple[float, float, str]:
         entry = self._entries[slot]
@@ -159,6 +173,12 @@ class BankIndex:
             metadata=entry.metadata,
             occurred_at=entry.occurred_at,
         )
+
+
+def _nearest(nearness: Vectors, among: Any) -> dict[int, int]:
+    """Return the ranks of the nearest among the slots."""
+    best = among[numpy.argsort(-nearness[among], kind="stable")[:DEPTH]]
+    return _ranks([(int(slot), float(nearness[slot])) for slot in best])
 
 
 def _ranks(scored: list[tuple[int, float]]) -> dict[int, int]:

@@ -86,10 +86,12 @@ class EmbeddedMemory:
         """Store the document, replacing one with the same id; the bank is made when it is not there."""
         # Imported here: numpy and the weights are needed by whoever writes or recalls, and by nobody else.
         from oncall.clients.embedded.embedding import embed_document, pack  # noqa: PLC0415
+        from oncall.clients.embedded.minilm import embed_meaning  # noqa: PLC0415
 
         check_bank_id(bank_id)
         document = storable(document)
         vectors = pack(embed_document(document.text))
+        meaning = pack(embed_meaning(document.text))
         with _database(), transaction.atomic():
             bank, _ = EmbeddedBank.objects.get_or_create(bank_id=bank_id)
             EmbeddedDocument.objects.update_or_create(
@@ -103,6 +105,7 @@ class EmbeddedMemory:
                     "metadata": dict(document.metadata),
                     "occurred_at": document.occurred_at,
                     "vectors": vectors,
+                    "meaning": meaning,
                 },
             )
 
@@ -137,7 +140,14 @@ class EmbeddedMemory:
                 return
             generation = _next_generation(bank)
             bank.documents.filter(document_id=document_id, forgotten=False).update(
-                generation=generation, forgotten=True, text="", tags=[], metadata={}, occurred_at=None, vectors=b""
+                generation=generation,
+                forgotten=True,
+                text="",
+                tags=[],
+                metadata={},
+                occurred_at=None,
+                vectors=b"",
+                meaning=b"",
             )
 
     def documents(self, bank_id: str) -> Iterator[StoredDocument]:

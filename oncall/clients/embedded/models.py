@@ -26,6 +26,8 @@ class EmbeddedDocument(models.Model):
     occurred_at = models.DateTimeField(null=True, blank=True)
     # Two vectors of 256 float16 each: the whole text, and its head.
     vectors = models.BinaryField(default=bytes)
+    # One vector of 384 float16, by the model that reads in context; none for what was stored before there was one.
+    meaning = models.BinaryField(default=bytes)
 
     class Meta:
         """One row for each document; newer rows are found by generation."""

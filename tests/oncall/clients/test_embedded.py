@@ -70,9 +70,9 @@ def test_a_replaced_text_is_no_longer_found_by_its_words(memory: EmbeddedMemory,
     memory.retain(bank, make_document("one", POOL))
     assert memory.recall(bank, "HikariPool-1")[0].document_id == "one"
     memory.retain(bank, make_document("one", DISK))
-    first_by_both = 2 / (FUSION_K + 1)
-    assert memory.recall(bank, "HikariPool-1 exhausted")[0].score < first_by_both
-    assert memory.recall(bank, "Elasticsearch disk full")[0].score == pytest.approx(first_by_both)
+    first_by_all = 3 / (FUSION_K + 1)
+    assert memory.recall(bank, "HikariPool-1 exhausted")[0].score < first_by_all
+    assert memory.recall(bank, "Elasticsearch disk full")[0].score == pytest.approx(first_by_all)
 
 
 def test_a_forgotten_text_leaves_nothing_in_the_database(memory: EmbeddedMemory, bank: str) -> None:
