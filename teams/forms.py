@@ -77,8 +77,8 @@ class ProjectSettingsForm(forms.ModelForm):  # type: ignore[type-arg]
         """Everything a team admin may set."""
 
         model = Project
-        fields = ["name", "time_zone", "strategy", "model", "memory_on", "escalation_contact"]
-        widgets = {"strategy": forms.RadioSelect, "model": forms.RadioSelect}
+        fields = ["name", "time_zone", "strategy", "model", "memory_on", "relevance", "escalation_contact"]
+        widgets = {"strategy": forms.RadioSelect, "model": forms.RadioSelect, "relevance": forms.RadioSelect}
 
 
 class LessonSwitchesForm(forms.ModelForm):  # type: ignore[type-arg]

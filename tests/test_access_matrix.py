@@ -260,7 +260,14 @@ def about_the_run(**data: str) -> Callable[[Stage], dict[str, Any]]:
     return lambda stage: {"investigation": stage.parts["investigation"], **data}
 
 
-TYPED_PROJECT = {"name": "Search", "time_zone": "UTC", "strategy": "guided", "model": "offline", "memory_on": "on"}
+TYPED_PROJECT = {
+    "name": "Search",
+    "time_zone": "UTC",
+    "strategy": "guided",
+    "model": "offline",
+    "memory_on": "on",
+    "relevance": "normal",
+}
 
 ROWS = [
     # Alive

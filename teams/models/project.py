@@ -33,6 +33,12 @@ class Project(models.Model):
         CONFIGURED = "configured", "As configured"
         OFFLINE = "offline", "Offline reasoner only"
 
+    class Relevance(models.TextChoices):
+        """What the relevance gate accepts of memory."""
+
+        NORMAL = "normal", "Normal: close and partial matches"
+        STRICT = "strict", "Strict: close matches only"
+
     public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     team = models.ForeignKey("teams.Team", models.PROTECT, related_name="projects")
     key = models.CharField(
@@ -45,6 +51,7 @@ class Project(models.Model):
     strategy = models.CharField(max_length=12, choices=Strategy.choices, default=Strategy.GUIDED)
     model = models.CharField(max_length=12, choices=Model.choices, default=Model.CONFIGURED)
     memory_on = models.BooleanField(default=True)
+    relevance = models.CharField(max_length=6, choices=Relevance.choices, default=Relevance.NORMAL)
     uses_shared_lessons = models.BooleanField(default=False)
     contributes_lessons = models.BooleanField(default=False)
     escalation_contact = models.CharField(max_length=120, blank=True)

@@ -51,6 +51,7 @@ CHANGEABLE = (
     "strategy",
     "model",
     "memory_on",
+    "relevance",
     "uses_shared_lessons",
     "contributes_lessons",
     "escalation_contact",

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from teams import services
-from teams.models import ApiKey, BankAssignment, Project
+from teams.models import ApiKey, AuditEvent, BankAssignment, Project
 from tests import factories
 from tests.conftest import World
 
@@ -16,6 +16,7 @@ TYPED = {
     "time_zone": "Europe/Berlin",
     "strategy": "autonomous",
     "model": "offline",
+    "relevance": "strict",
     "escalation_contact": "Search on-call",
 }
 
@@ -36,9 +37,14 @@ def test_settings_are_saved(world: World, signed_in: Any) -> None:
         "Search on-call",
         "Europe/Berlin",
     )
+    assert project.relevance == Project.Relevance.STRICT
+    event = AuditEvent.objects.get(action="project.change")
+    assert (event.before["relevance"], event.after["relevance"]) == ("normal", "strict")
 
 
-@pytest.mark.parametrize("wrong", [{"strategy": "reckless"}, {"time_zone": "Nowhere"}, {"name": ""}, {"model": ""}])
+@pytest.mark.parametrize(
+    "wrong", [{"strategy": "reckless"}, {"time_zone": "Nowhere"}, {"name": ""}, {"model": ""}, {"relevance": "lax"}]
+)
 def test_wrong_settings_come_back_with_what_was_typed(world: World, signed_in: Any, wrong: dict[str, str]) -> None:
     response = signed_in(world.admin).post(SETTINGS, TYPED | {"escalation_contact": "Typed here"} | wrong)
 
