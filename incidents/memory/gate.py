@@ -1,166 +1,42 @@
 """The relevance gate: is a recalled memory the same failure, near to it, or only alike in its words?
 
 Recall always returns something, so this decides what counts. It compares the alert with *our* rows, never with what a
-memory server sent, and judges alike whatever server found the candidate. Retrieval scores are not used: they grow with
-the length of the query and mean something else on each server.
+memory server sent, and with what else stands in the bank, never with what else the server found: so it judges alike
+whatever server found a memory. Retrieval scores are not used.
 
-First what a team's own history shows by itself: the same error line, or the same alert again. Everything else is
-scored by four features, each a question that a person would ask:
-
-- *coverage*: how much of what the alert says does the memory say, counting each word by its rarity in the bank?
-- *amount*: how much is that in all? One shared word is little, also when it is the whole alert.
-- *sentences*: is each sentence of the alert near some sentence of the memory?
-- *margin*: is the memory nearer to the alert than the best candidate of another kind? A look-alike has rivals.
-
-Service, technology and symptom move the score up where they are the same and down where they contradict, and what
-contradicts is never close. The weights of the four features were fitted by logistic regression on public alerts and
-incident reports, and rounded; the rest was set by hand, as public reports name no service. The score is in log-odds.
+First what a team's own history shows by itself: the same error line, or the same alert again. Everything else is scored
+by the features of ``incidents.memory.features``, weighted by constants that were fitted to public alerts and records
+(``gate_constants.json``). A score is the log-odds of the memory against "none of them". Public records name no service
+of one's own, so what the same service adds is set by hand.
 """
 
-import math
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Protocol
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-import numpy
-
+from incidents.memory.constants import constants
+from incidents.memory.features import VAGUE_SYMPTOMS, Evidence, Placed, evidence, opposites
+from incidents.memory.landscape import Landscape
+from incidents.memory.texts import AlertText, MemoryText, Reading
 from incidents.memory.words import common_words, is_word, stems
 from incidents.models.investigation import MatchStrength
-from incidents.reading.facts import AlertFacts, read_facts
-from incidents.reading.text import clean, signature, without_labels
-from oncall.clients.embedded.embedding import Vectors, embed
 
-COVERAGE, AMOUNT, SENTENCES, MARGIN, BASE = 8.0, 1.7, 4.5, 6.0, -7.0
+# Candidates that are judged, and the nearest of the bank with which they are compared.
+JUDGED = RIVALS = 12
 SAME_SERVICE, OTHER_SERVICE = 0.5, -0.7
-OTHER_TECHNOLOGY, OTHER_SYMPTOM = -0.5, -0.4
 # The same service with the same symptom is what a team's own history looks like, in whatever words.
-SAME_SYMPTOM, SAME_SYMPTOM_OF_SERVICE = 0.3, 1.2
-CLOSE_FROM, PARTIAL_FROM = 2.1, 0.8
-
-# Nearness that a text of the same trade has to any alert: the rival in a bank that holds no other.
-NEARNESS_OF_A_STRANGER = 0.36
+SAME_SYMPTOM_OF_SERVICE = 1.2
 # An error line is the same error only if it says enough: "Error: failed" is everybody's.
 SIGNATURE_RARITY = 9.0
 SIGNATURE_STEMS = 3
-# Fewer shared signs than this prove nothing, however well they cover a short alert: words that are not common ones,
+# An alert that says less than this proves nothing, however well a memory covers it: words that are not common ones,
 # symptoms that are not vague ones, the service.
-TELLING_SIGNS = 3
-# Symptoms that go with every second failure do not contradict one another.
-VAGUE_SYMPTOMS = frozenset({"timeout", "server errors", "high latency"})
-# A long alert is compared by its error lines, its head and its end; what a log says between belongs to other things.
-ALERT_CHARACTERS = 1500
-ALERT_STEMS = 60
-MEMORY_CHARACTERS = 6000
-SENTENCES_COMPARED = 12
-# Two memories whose texts share this much of their words are of one kind, and no rivals.
-ALIKE = 0.8
+TELLING_SIGNS, SIGNS_FOR_CLOSE = 3, 4
+# One word in common says where something failed rather than what: it must score so much more.
+FEW_SHARED, MORE_FOR_FEW = 1, 1.2
 WORDS_NAMED = 3
-
-_WORD = re.compile(r"\w+(?:[.-]\w+)*")
-_PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
-_SENTENCE_END = re.compile(r"\n+|(?<=[.!?;])\s+")
-
-
-class Rarity(Protocol):
-    """How much it says that a text holds a stem, in some bank."""
-
-    def rarity(self, stem: str) -> float:
-        """Return about 0 for a word of every document, some 8 at most."""
-        ...
-
-
-@dataclass(frozen=True)
-class AlertText:
-    """What is asked about. Hostile text: of any length, in any language, or of nothing but numbers."""
-
-    text: str
-    facts: AlertFacts
-    fingerprint: str = ""
-
-    @cached_property
-    def compared(self) -> str:
-        """The part that says what failed."""
-        said = without_labels(clean(self.text))
-        if len(said) > ALERT_CHARACTERS:
-            third = ALERT_CHARACTERS // 3
-            errors = "\n".join((self.facts.title, *self.facts.error_signatures))[:third]
-            said = "\n".join((errors, said[:third], said[-third:]))
-        return _without_names(said, self.facts.service, self.facts.environment)
-
-    @cached_property
-    def stems(self) -> tuple[str, ...]:
-        """Its distinct stems."""
-        return tuple(dict.fromkeys(stems(self.compared)))
-
-    @cached_property
-    def signatures(self) -> dict[str, str]:
-        """Its error lines, by what stays the same of them."""
-        return {signature(line): line for line in self.facts.error_signatures}
-
-    @cached_property
-    def sentences(self) -> Vectors:
-        """A vector for each of its sentences."""
-        return embed(_sentences(self.compared))
-
-    @cached_property
-    def vector(self) -> Vectors:
-        """The vector of the whole."""
-        return embed([self.compared])[0]
-
-
-@dataclass(frozen=True)
-class MemoryText:
-    """What is compared of a memory: the parts of our own revision, and of which incident and fix it speaks."""
-
-    title: str
-    symptom: str
-    cause: str = ""
-    fix: str = ""
-    service: str = ""
-    fingerprint: str = ""
-    fix_id: int | None = None
-
-    @cached_property
-    def seen(self) -> str:
-        """What the incident looked like."""
-        said = without_labels(f"{self.title}\n{self.symptom}")[:MEMORY_CHARACTERS]
-        return _without_names(said, self.service, self.facts.environment)
-
-    @cached_property
-    def stems(self) -> frozenset[str]:
-        """The distinct stems of all that it says."""
-        return frozenset(stems("\n".join((self.seen, self.cause, self.fix))[:MEMORY_CHARACTERS]))
-
-    @cached_property
-    def facts(self) -> AlertFacts:
-        """What its symptom and cause say, read as an alert is."""
-        return read_facts("\n".join((self.title, self.symptom, self.cause)))
-
-    @cached_property
-    def signatures(self) -> frozenset[str]:
-        """What stays the same of its error lines."""
-        return frozenset(signature(line) for line in self.facts.error_signatures)
-
-    @cached_property
-    def sentences(self) -> Vectors:
-        """A vector for each of its sentences."""
-        return embed(_sentences(self.seen) + _sentences(self.cause))
-
-    @cached_property
-    def vector(self) -> Vectors:
-        """The vector of what the incident looked like."""
-        return embed([self.seen])[0]
-
-    def is_like(self, other: "MemoryText") -> bool:
-        """Return whether both are of one kind: the same fix, the same alert, or nearly the same words."""
-        if self.fix_id is not None and self.fix_id == other.fix_id:
-            return True
-        if self.fingerprint and self.fingerprint == other.fingerprint:
-            return True
-        union = self.stems | other.stems
-        return bool(union) and len(self.stems & other.stems) / len(union) >= ALIKE
+# From what mean nearness of the alert's sentences, by MiniLM, a reason speaks of it.
+MEANS_THE_SAME, MEANS_MUCH = 0.6, 0.45
 
 
 @dataclass(frozen=True)
@@ -172,121 +48,129 @@ class Judged:
     score: float
 
 
-@dataclass(frozen=True)
-class _Features:
-    coverage: float
-    amount: float
-    sentences: float
-    margin: float
-    telling: tuple[str, ...] = field(default=())
-
-    @property
-    def score(self) -> float:
-        return (
-            BASE + COVERAGE * self.coverage + AMOUNT * self.amount + SENTENCES * self.sentences + MARGIN * self.margin
-        )
+def judge(
+    alert: AlertText, candidates: Sequence[Placed], rivals: Sequence[Placed], landscape: Landscape[Any]
+) -> list[Judged]:
+    """Return the gate's word on each candidate, in order. ``rivals`` are the nearest of the bank to the alert."""
+    known = constants()
+    found = evidence(alert, candidates, rivals, landscape, known.strangers)
+    return [_judge(alert, candidate.memory, one, landscape) for candidate, one in zip(candidates, found, strict=True)]
 
 
-def judge(alert: AlertText, memories: Sequence[MemoryText], rarity: Rarity) -> list[Judged]:
-    """Return the gate's word on each memory, in the order given. The memories are the candidates of one bank."""
-    nearness = [float(memory.vector @ alert.vector) for memory in memories]
-    spelled = _spelled(alert.compared)
-    judged = []
-    for memory, near in zip(memories, nearness, strict=True):
-        rivals = [other for rival, other in zip(memories, nearness, strict=True) if not rival.is_like(memory)]
-        margin = near - max([NEARNESS_OF_A_STRANGER, *rivals])
-        judged.append(_judge(alert, memory, _features(alert, memory, margin, rarity), rarity, spelled))
-    return judged
-
-
-def _features(alert: AlertText, memory: MemoryText, margin: float, rarity: Rarity) -> _Features:
-    weights = sorted(((rarity.rarity(stem), stem) for stem in alert.stems), reverse=True)[:ALERT_STEMS]
-    total = sum(weight for weight, _ in weights)
-    shared = [(weight, stem) for weight, stem in weights if stem in memory.stems]
-    amount = sum(weight for weight, _ in shared)
-    sentences = 0.0
-    if len(alert.sentences) and len(memory.sentences):
-        sentences = float(numpy.mean((alert.sentences @ memory.sentences.T).max(axis=1)))
-    return _Features(
-        coverage=amount / total if total else 0.0,
-        amount=math.log1p(amount),
-        sentences=sentences,
-        margin=margin,
-        telling=tuple(stem for _, stem in shared if is_word(stem) and stem not in common_words()),
-    )
-
-
-def _judge(
-    alert: AlertText, memory: MemoryText, features: _Features, rarity: Rarity, spelled: dict[str, str]
-) -> Judged:
-    score = features.score
-    said: list[str] = []
+def _judge(alert: AlertText, memory: MemoryText, found: Evidence, landscape: Landscape[Any]) -> Judged:
+    known = constants()
+    parts = known.parts(found.features)
+    score = known.base + sum(parts.values())
     same_service = _same(alert.facts.service, memory.service)
+    symptoms = sorted((alert.reading.symptoms & memory.reading.symptoms) - VAGUE_SYMPTOMS)
+    history = []
+    other_kind = bool(_other_kind(alert, memory)) and not symptoms
     if same_service is not None:
-        score += SAME_SERVICE if same_service else OTHER_SERVICE
-        said.append("same service" if same_service else f"another service ({memory.service})")
-    symptoms = _common_symptoms(alert, memory)
+        score += OTHER_SERVICE if not same_service else 0.0 if other_kind else SAME_SERVICE
+        history.append("same service" if same_service else f"another service ({memory.service})")
     if symptoms:
-        score += SAME_SYMPTOM_OF_SERVICE if same_service else SAME_SYMPTOM
-        said.append(f"same symptom ({symptoms[0]})")
-    against = _contradictions(alert, memory)
-    score += sum(weight for weight, _ in against)
-    said += [words for _, words in against]
-    named = _quoted([spelled.get(stem, stem) for stem in features.telling])
+        score += SAME_SYMPTOM_OF_SERVICE if same_service else 0.0
+        history.append(f"same symptom ({symptoms[0]})")
+    against = _against(alert, memory)
 
-    if _shares_an_error(alert, memory, rarity):
+    if _shares_an_error(alert, memory, landscape):
         strength = MatchStrength.PARTIAL if same_service is False else MatchStrength.CLOSE
-        return Judged(strength, _line("same error text", *said), score)
+        return Judged(strength, _line("same error text", *history, *against), score)
     is_same_alert = bool(alert.fingerprint) and alert.fingerprint == memory.fingerprint
     if is_same_alert and not _names_another_error(alert, memory):
-        strength = MatchStrength.CLOSE if score >= PARTIAL_FROM else MatchStrength.PARTIAL
-        return Judged(strength, _line("same alert", *said), score)
-    if len(features.telling) + len(symptoms) + (same_service is True) < TELLING_SIGNS:
-        return Judged(MatchStrength.WEAK, _line("hardly anything telling in common", *said), score)
-    if score >= CLOSE_FROM and not against and same_service is not False:
-        return Judged(MatchStrength.CLOSE, _line(f"says nearly the same: {named}", *said), score)
-    if score >= PARTIAL_FROM:
-        return Judged(MatchStrength.PARTIAL, _line(f"says much the same: {named}", *said), score)
-    return Judged(MatchStrength.WEAK, _line(f"alike in words only: {named}", *said), score)
+        strength = MatchStrength.CLOSE if score >= known.partial else MatchStrength.PARTIAL
+        return Judged(strength, _line("same alert", *history, *against), score)
+    telling = _telling(found.shared)
+    for_it = _for_it(alert, found, telling)
+    signs = _signs(alert)
+    if signs < TELLING_SIGNS:
+        return Judged(MatchStrength.WEAK, _line("the alert says too little to tell", *history), score)
+    if not telling and not symptoms:
+        return Judged(MatchStrength.WEAK, _line(*_why_not(alert, found, telling), *history, *against), score)
+    shared = len(telling) + len(symptoms) + (same_service is True)
+    may_be_close = (
+        signs + (same_service is True) >= SIGNS_FOR_CLOSE
+        and score >= known.close + (MORE_FOR_FEW if shared <= FEW_SHARED else 0.0)
+        and not (other_kind or same_service is False)
+    )
+    if may_be_close:
+        return Judged(MatchStrength.CLOSE, _line(*for_it, *history), score)
+    if score >= known.partial:
+        return Judged(MatchStrength.PARTIAL, _line(*for_it, *history, *against), score)
+    return Judged(MatchStrength.WEAK, _line(*_why_not(alert, found, telling), *history, *against), score)
 
 
-def _shares_an_error(alert: AlertText, memory: MemoryText, rarity: Rarity) -> bool:
-    for shared in alert.signatures.keys() & memory.signatures:
+def _signs(alert: AlertText) -> int:
+    """Return how many things the alert names by which a failure can be known."""
+    return len(_telling(alert.reading.stems)) + len(alert.reading.symptoms - VAGUE_SYMPTOMS) + bool(alert.facts.service)
+
+
+def _telling(found: Iterable[str]) -> list[str]:
+    """Return the stems by which a failure can be known."""
+    return [stem for stem in found if is_word(stem) and stem not in common_words()]
+
+
+def _shares_an_error(alert: AlertText, memory: MemoryText, landscape: Landscape[Any]) -> bool:
+    for shared in alert.reading.signatures & memory.reading.signatures:
         telling = {stem for stem in stems(shared) if is_word(stem)}
-        if len(telling) >= SIGNATURE_STEMS and sum(map(rarity.rarity, telling)) >= SIGNATURE_RARITY:
+        if len(telling) >= SIGNATURE_STEMS and sum(map(landscape.rarity, telling)) >= SIGNATURE_RARITY:
             return True
     return False
 
 
 def _names_another_error(alert: AlertText, memory: MemoryText) -> bool:
-    return bool(alert.signatures and memory.signatures and not alert.signatures.keys() & memory.signatures)
+    here, there = alert.reading.signatures, memory.reading.signatures
+    return bool(here and there and not here & there)
 
 
-def _contradictions(alert: AlertText, memory: MemoryText) -> list[tuple[float, str]]:
+def _other_kind(alert: AlertText, memory: MemoryText) -> list[str]:
+    """Return what makes it another kind of failure, in words; such a memory is never close."""
+    here, there = alert.reading, memory.reading
     found = []
-    technologies = set(memory.facts.technologies)
-    if alert.facts.technologies and technologies and not technologies & set(alert.facts.technologies):
-        found.append((OTHER_TECHNOLOGY, f"another technology ({', '.join(sorted(technologies)[:2])})"))
-    here, there = _symptoms(alert.facts), _symptoms(memory.facts)
-    if here and there and not here & there:
-        found.append((OTHER_SYMPTOM, f"another symptom ({min(there)})"))
+    if here.technologies and there.technologies and not here.technologies & there.technologies:
+        found.append(f"another technology ({', '.join(sorted(there.technologies)[:2])})")
+    if (symptom := there.symptoms - VAGUE_SYMPTOMS) and (own := here.symptoms - VAGUE_SYMPTOMS) and not symptom & own:
+        found.append(f"another symptom ({min(symptom)})")
     return found
 
 
-def _common_symptoms(alert: AlertText, memory: MemoryText) -> list[str]:
-    return sorted(_symptoms(alert.facts) & _symptoms(memory.facts))
+def _against(alert: AlertText, memory: MemoryText) -> list[str]:
+    """Return what contradicts, in words."""
+    here, there = alert.reading, memory.reading
+    found = _other_kind(alert, memory)
+    for said, other in opposites(here, there)[:1]:
+        found.append(f"says “{_spelled(other, there)}” and not “{_spelled(said, here)}”")
+    return found
 
 
-def _symptoms(facts: AlertFacts) -> set[str]:
-    return set(facts.symptoms) - VAGUE_SYMPTOMS
+def _for_it(alert: AlertText, found: Evidence, telling: Sequence[str]) -> list[str]:
+    """Return what speaks for the memory, in words, from the features that decided."""
+    said = []
+    if rare := _quoted(alert, [stem for stem in telling if stem in found.only_here]):
+        said.append(f"says {rare}, which no other near memory does")
+    elif words := _quoted(alert, telling):
+        said.append(f"says {words}")
+    meaning = found.features["sentences"]
+    if meaning >= MEANS_THE_SAME:
+        said.append("its sentences mean nearly the same")
+    elif meaning >= MEANS_MUCH:
+        said.append("its sentences are near in meaning")
+    if min(found.features["over_fused"], found.features["over_sentences"]) > 0:
+        said.append("nearer than any other memory")
+    return said or ["near in all that is compared"]
 
 
-def _without_names(text: str, *names: str | None) -> str:
-    """Return the text without names of services and environments, which say where; they are compared by themselves."""
-    for name in names:
-        if name:
-            text = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", " ", text, flags=re.IGNORECASE)
-    return text
+def _why_not(alert: AlertText, found: Evidence, telling: Sequence[str]) -> list[str]:
+    """Return why a memory that came near is not used, in words, from the features that decided."""
+    shared, missing = _quoted(alert, telling), _quoted(alert, _telling(found.missing))
+    said = [f"shares only {shared}" if shared else "shares no telling word"]
+    if missing:
+        said.append(f"says nothing of {missing}")
+    return said
+
+
+def _spelled(stem: str, *texts: Reading) -> str:
+    return next((text.words[stem] for text in texts if stem in text.words), stem)
 
 
 def _same(one: str | None, other: str) -> bool | None:
@@ -294,24 +178,10 @@ def _same(one: str | None, other: str) -> bool | None:
     return one.casefold() == other.casefold() if one and other else None
 
 
-def _sentences(text: str) -> list[str]:
-    found = [part.strip() for part in _SENTENCE_END.split(text[:MEMORY_CHARACTERS])]
-    return [part for part in found if len(part) > 8][:SENTENCES_COMPARED] or [part for part in found if part][:1]
-
-
-def _spelled(text: str) -> dict[str, str]:
-    """Return how the alert writes each of its stems."""
-    spelled: dict[str, str] = {}
-    for pattern in (_WORD, _PIECE):
-        for word in pattern.findall(text):
-            for stem in stems(word)[:1]:
-                spelled.setdefault(stem, word)
-    return spelled
-
-
-def _quoted(words: Sequence[str]) -> str:
-    distinct = list(dict.fromkeys(words))[:WORDS_NAMED]
-    return ", ".join(f"“{word}”" for word in distinct) if distinct else "nothing telling"
+def _quoted(alert: AlertText, found: Sequence[str]) -> str:
+    spelled = (alert.reading.words.get(stem, "") for stem in found)
+    words = list(dict.fromkeys(word[:40] for word in spelled if word))[:WORDS_NAMED]
+    return ", ".join(f"“{word}”" for word in words)
 
 
 def _line(*parts: str) -> str:

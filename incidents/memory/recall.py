@@ -1,8 +1,8 @@
 """Asks a project's memory with the bank bound: what a recall may read follows from today's access, never from a caller.
 
 A memory server gives candidates, not texts. Its results are collapsed by document, looked up among *our* rows of that
-very bank, and judged by the gate; what is handed on is our own revision. An id that the bank's rows do not know, made
-up, forged or another project's, is dropped.
+very bank, ranked by our own landscape of it, and judged by the gate; what is handed on is our own revision. An id that
+the bank's rows do not know, made up, forged or another project's, is dropped.
 """
 
 import uuid
@@ -10,11 +10,12 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from django.db.models import F, QuerySet
-
 from incidents.memory import banks
-from incidents.memory.gate import AlertText, Judged, MemoryText, judge
-from incidents.memory.vocabulary import vocabulary_of
+from incidents.memory.features import Placed
+from incidents.memory.gate import JUDGED, RIVALS, Judged, judge
+from incidents.memory.landscape import Landscape
+from incidents.memory.readings import landscape_of, memory_text, revisions_of, wanted
+from incidents.memory.texts import AlertText
 from incidents.memory.words import stems
 from incidents.models import Evidence, Incident, MemoryRecord, MemoryRecordRevision
 from incidents.models.investigation import MatchStrength, MemoryWord
@@ -27,7 +28,6 @@ Kind = MemoryRecord.Kind
 
 RESOLUTIONS = (Kind.VERIFIED_RESOLUTION, Kind.IMPORTED_INCIDENT)
 CANDIDATES_SHOWN = 5
-CANDIDATES_JUDGED = 15
 # Generous, so that what our rows no longer want, and a server still has, hides nothing.
 RECALL_LIMIT = 30
 QUERIES_AT_MOST = 6
@@ -106,7 +106,7 @@ class BoundRecall:
 
     def has_memories(self) -> bool:
         """Return whether anything should be in the own bank, whether or not it can be recalled yet."""
-        return _wanted(banks.own_bank(self._project)).exists()
+        return wanted(banks.own_bank(self._project)).exists()
 
     def _ask_own(self, kinds: Collection[Kind], queries: Sequence[str], exclude: Incident | None = None) -> Recalled:
         if self._memory is None or not self._is_on():
@@ -128,31 +128,102 @@ class BoundRecall:
         project: Project | None = None,
         exclude: Incident | None = None,
     ) -> Recalled:
-        held = set(_wanted(bank).values_list("kind", flat=True).distinct())
-        if not held:
-            return Recalled(MemoryWord.EMPTY)
-        try:
-            document_ids = recalled_ids(memory, bank, [kind for kind in kinds if kind in held], queries)
-        except MemoryFailure as failure:
-            return Recalled(MemoryWord.UNAVAILABLE, problem=str(failure))
-        found = _known(bank, kinds, document_ids, exclude)[:CANDIDATES_JUDGED]
-        return self._judged(bank, found, scope, project)
+        return ask(
+            memory,
+            bank,
+            kinds,
+            queries,
+            self._alert,
+            scope=scope,
+            project=project,
+            exclude=exclude,
+            strict=Project.objects.filter(pk=self._project.pk, relevance=Project.Relevance.STRICT).exists(),
+        )
 
-    def _judged(
-        self, bank: Bank, found: list[MemoryRecordRevision], scope: Evidence.Scope, project: Project | None
-    ) -> Recalled:
-        texts = [_text(revision) for revision in found]
-        words = _counted(texts, judge(self._alert, texts, vocabulary_of(bank)))
-        ranked = sorted(
-            zip(found, words, strict=True),
-            key=lambda pair: (_STRONGEST_FIRST.index(pair[1].strength), -pair[1].score),
-        )
-        candidates = tuple(
-            Candidate(revision.record, revision, scope.value, word.strength.value, word.reason, project)
-            for revision, word in ranked[:CANDIDATES_SHOWN]
-        )
-        matched = any(candidate.strength != MatchStrength.WEAK for candidate in candidates)
-        return Recalled(MemoryWord.MATCHED if matched else MemoryWord.NO_MATCH, candidates)
+
+def ask(
+    memory: Memory,
+    bank: Bank,
+    kinds: Collection[Kind],
+    queries: Sequence[str],
+    alert: AlertText,
+    *,
+    scope: Evidence.Scope = Evidence.Scope.OWN,
+    project: Project | None = None,
+    exclude: Incident | None = None,
+    strict: bool = False,
+) -> Recalled:
+    """Recall from one bank and judge what came: all that an investigation knows of memory goes through here.
+
+    With ``strict``, what is not close is weak.
+    """
+    landscape = landscape_of(bank)
+    held = landscape.groups() & {kind.value for kind in kinds}
+    if not len(landscape):
+        return Recalled(MemoryWord.EMPTY)
+    try:
+        document_ids = recalled_ids(memory, bank, [kind for kind in kinds if kind.value in held], queries)
+    except MemoryFailure as failure:
+        return Recalled(MemoryWord.UNAVAILABLE, problem=str(failure))
+    ranked = _ranked(bank, landscape, kinds, document_ids, alert, exclude)
+    words = _counted(ranked.candidates, judge(alert, ranked.candidates, ranked.rivals, landscape))
+    if strict:
+        words = [_strictly(word) for word in words]
+    order = sorted(
+        zip(ranked.candidates, words, strict=True),
+        key=lambda pair: (_STRONGEST_FIRST.index(pair[1].strength), -pair[1].score),
+    )
+    candidates = tuple(
+        Candidate(revision.record, revision, scope.value, word.strength.value, word.reason, project)
+        for placed, word in order[:CANDIDATES_SHOWN]
+        for revision in [ranked.revisions[placed.key]]
+    )
+    matched = any(candidate.strength != MatchStrength.WEAK for candidate in candidates)
+    return Recalled(MemoryWord.MATCHED if matched else MemoryWord.NO_MATCH, candidates)
+
+
+@dataclass(frozen=True)
+class _Ranked:
+    candidates: list[Placed]
+    rivals: list[Placed]
+    revisions: dict[int, MemoryRecordRevision]
+
+
+def _ranked(
+    bank: Bank,
+    landscape: Landscape[int],
+    kinds: Collection[Kind],
+    document_ids: Sequence[str],
+    alert: AlertText,
+    exclude: Incident | None,
+) -> _Ranked:
+    """Return the first of what the memory gave, ordered by the landscape, and the nearest of the bank."""
+    usable = wanted(bank).filter(kind__in=kinds)
+    without: set[int] = set()
+    if exclude:
+        without = set(usable.filter(incident=exclude).values_list("pk", flat=True))
+    given = {parsed for text in document_ids if (parsed := _uuid(text))}
+    recalled = set(usable.filter(document_id__in=given).values_list("pk", flat=True)) - without
+    near = landscape.near(alert.reading, groups={kind.value for kind in kinds}, without=without)
+    scores = near.scores(recalled)
+    best = sorted(scores, key=lambda record: (-scores[record], record))[:JUDGED]
+    rivals = near.best(RIVALS)
+    scores |= near.scores(rivals)
+    records = usable.filter(pk__in={*best, *rivals})
+    revisions: dict[int, MemoryRecordRevision] = {one.record_id: one for one in revisions_of(records)}
+    placed = {key: Placed(key, memory_text(revision), scores[key]) for key, revision in revisions.items()}
+    return _Ranked(
+        candidates=[placed[key] for key in best if key in placed],
+        rivals=[placed[key] for key in rivals if key in placed],
+        revisions=revisions,
+    )
+
+
+def _strictly(word: Judged) -> Judged:
+    if word.strength != MatchStrength.PARTIAL:
+        return word
+    reason = f"Near, but this project takes only close matches: {word.reason[:1].lower()}{word.reason[1:]}"
+    return replace(word, strength=MatchStrength.WEAK, reason=reason[:300])
 
 
 def recalled_ids(memory: Memory, bank: Bank, kinds: Collection[Kind], queries: Sequence[str]) -> list[str]:
@@ -178,26 +249,6 @@ def _usable(queries: Sequence[str]) -> list[str]:
     return [query for query in cut if stems(query)][:QUERIES_AT_MOST]
 
 
-def _wanted(bank: Bank) -> QuerySet[MemoryRecord]:
-    return MemoryRecord.objects.filter(bank=bank, wanted_revision__isnull=False).exclude(
-        state__in=(MemoryRecord.State.QUARANTINED, MemoryRecord.State.FORGETTING, MemoryRecord.State.FORGOTTEN)
-    )
-
-
-def _known(
-    bank: Bank, kinds: Collection[Kind], document_ids: Sequence[str], exclude: Incident | None
-) -> list[MemoryRecordRevision]:
-    """Return our revisions of those documents that this bank's rows know and want, in the order given."""
-    places = {parsed: place for place, given in enumerate(document_ids) if (parsed := _uuid(given))}
-    records = _wanted(bank).filter(document_id__in=places, kind__in=kinds)
-    if exclude:
-        records = records.exclude(incident=exclude)
-    revisions = MemoryRecordRevision.objects.filter(
-        record__in=records, number=F("record__wanted_revision")
-    ).select_related("record__incident__project", "record__fix__merged_into", "record__outcome", "record__bank")
-    return sorted(revisions, key=lambda revision: places[revision.record.document_id])
-
-
 def _uuid(text: str) -> uuid.UUID | None:
     try:
         return uuid.UUID(text)
@@ -205,30 +256,14 @@ def _uuid(text: str) -> uuid.UUID | None:
         return None
 
 
-def _text(revision: MemoryRecordRevision) -> MemoryText:
-    incident, fix = revision.record.incident, revision.record.fix
-    return MemoryText(
-        title=revision.title,
-        symptom=revision.symptom,
-        cause=revision.cause,
-        fix=revision.fix,
-        service=revision.service,
-        fingerprint=incident.fingerprint if incident else "",
-        fix_id=(fix.merged_into_id or fix.pk) if fix else None,
-    )
-
-
-def _counted(texts: Sequence[MemoryText], words: Sequence[Judged]) -> list[Judged]:
+def _counted(placed: Sequence[Placed], words: Sequence[Judged]) -> list[Judged]:
     """Return the gate's words, with how often the same fix matched where that is more than once."""
-    matching = [
-        text.fix_id
-        for text, word in zip(texts, words, strict=True)
-        if word.strength != MatchStrength.WEAK and text.fix_id
-    ]
+    fixes = [one.memory.fix_id for one in placed]
+    matching = [fix for fix, word in zip(fixes, words, strict=True) if word.strength != MatchStrength.WEAK and fix]
     times = Counter(matching)
     return [
-        replace(word, reason=f"{word.reason.rstrip('.')}, seen {times[text.fix_id]}×.")
-        if word.strength != MatchStrength.WEAK and text.fix_id and times[text.fix_id] > 1
+        replace(word, reason=f"{word.reason.rstrip('.')}, seen {times[fix]}×.")
+        if word.strength != MatchStrength.WEAK and fix and times[fix] > 1
         else word
-        for text, word in zip(texts, words, strict=True)
+        for fix, word in zip(fixes, words, strict=True)
     ]

@@ -15,7 +15,16 @@ from typing import Any
 
 from django.utils import timezone
 
-from incidents.models import Attempt, Feedback, Fix, Incident, MemoryRecord, MemoryRecordRevision, Outcome
+from incidents.models import (
+    Attempt,
+    Feedback,
+    Fix,
+    Incident,
+    MemoryReading,
+    MemoryRecord,
+    MemoryRecordRevision,
+    Outcome,
+)
 from incidents.models.record import ALERT_SAID
 from incidents.reading.redaction import redact
 from incidents.reading.text import clean, cut
@@ -289,6 +298,7 @@ def _add_revision(record: MemoryRecord, number: int, parts: Parts, by: User) -> 
 def blank(record: MemoryRecord, *, by: User) -> None:
     """Take the text away and leave the tombstone, which the sync removes from the bank. Inside a transaction."""
     now = timezone.now()
+    MemoryReading.objects.filter(revision__record=record).delete()
     record.revisions.update(title="", symptom="", cause="", fix="", service="", text="", content_hash="")
     MemoryRecord.objects.filter(pk=record.pk).update(
         state=State.FORGETTING,

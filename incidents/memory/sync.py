@@ -14,6 +14,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from incidents.memory import readings
 from incidents.models import MemoryRecord, MemoryRecordRevision
 from oncall.clients.memory import Document, Memory, MemoryRefused, MemoryUnavailable
 from teams.models import Bank
@@ -109,6 +110,7 @@ class _Work:
         bank_id = record.bank.bank_id
         memory.ensure_bank(bank_id)
         Bank.objects.filter(pk=record.bank_id, ensured_at=None).update(ensured_at=timezone.now())
+        readings.keep_readings([revision])
         memory.retain(bank_id, document(record, revision))
         held = MemoryRecord.objects.held(self.record_id, self.token)
         still_wanted = held.filter(wanted_revision=revision.number, state__in=TO_SEND).update(

@@ -1,6 +1,7 @@
 """The words of a text as the gate compares them: stems, without those that say nothing."""
 
-from functools import cache
+import re
+from functools import cache, lru_cache
 
 from oncall.clients.embedded.tokens import tokens
 
@@ -26,6 +27,19 @@ _COMMON = """
     trace traffic type unavailable unit url usage used user utc value version waiting warning west worker
 """
 
+# What an alert and a memory may say of one thing in opposite senses: its state, direction, place, and what runs out.
+_OPPOSITES = """
+    full/empty up/down high/low add/remove missing/duplicate many/missing slow/down refused/timeout expired/revoked
+    increase/decrease start/stop read/write create/delete connect/disconnect enable/disable lost/found leader/follower
+    source/target client/server upgrade/downgrade before/after inbound/outbound request/response push/pull
+    producer/consumer publish/consume memory/disk cpu/memory cpu/disk backup/restore insert/select sender/receiver
+    primary/replica 401/403 404/503 500/502 502/503 502/504 503/504
+"""
+
+# A word or a part of an identifier, as a text writes it.
+_PART = re.compile(r"[A-Za-z][a-z]+|[A-Z]+(?![a-z])|\d+|[^\W_]+")
+PARTS_READ = 1500
+
 
 @cache
 def stop_words() -> frozenset[str]:
@@ -39,6 +53,13 @@ def common_words() -> frozenset[str]:
     return frozenset(tokens(_COMMON))
 
 
+@cache
+def opposites() -> tuple[tuple[str, str], ...]:
+    """Return pairs of stems of opposite sense, each in both orders."""
+    pairs = [tuple(tokens(word)[0] for word in pair.split("/")) for pair in _OPPOSITES.split()]
+    return tuple((one, other) for pair in pairs for one, other in (pair, pair[::-1]))
+
+
 def stems(text: str) -> list[str]:
     """Return the text's stems in order, repeats included; identifiers stand whole and in their parts."""
     return [stem for stem in tokens(text) if len(stem) > 1 and stem not in stop_words()]
@@ -47,3 +68,18 @@ def stems(text: str) -> list[str]:
 def is_word(stem: str) -> bool:
     """Return whether it is more than a number."""
     return any(character.isalpha() for character in stem)
+
+
+def words_by_stem(text: str) -> dict[str, str]:
+    """Return each stem of a text's words and parts of identifiers with how it is first written, in lower case."""
+    parts = [part.lower() for part in _PART.findall(text)[:PARTS_READ]]
+    written = {part: stem for part in dict.fromkeys(parts) if (stem := _stem(part))}
+    found: dict[str, str] = {}
+    for part, stem in written.items():
+        found.setdefault(stem, part)
+    return found
+
+
+@lru_cache(maxsize=50_000)
+def _stem(word: str) -> str:
+    return next(iter(stems(word)), "")

@@ -5,6 +5,7 @@ from incidents.models.fix import Attempt, Feedback, Fix, Outcome
 from incidents.models.incident import Incident, IncidentEvent, Note
 from incidents.models.investigation import Diagnosis, Evidence, Investigation, Question, Step
 from incidents.models.lease import Leased
+from incidents.models.reading import MemoryReading
 from incidents.models.record import MemoryRecord, MemoryRecordRevision
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "IncidentEvent",
     "Investigation",
     "Leased",
+    "MemoryReading",
     "MemoryRecord",
     "MemoryRecordRevision",
     "Note",

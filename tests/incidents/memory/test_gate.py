@@ -1,7 +1,9 @@
 import pytest
 
-from incidents.memory.gate import AlertText, Judged, MemoryText, judge
-from incidents.memory.vocabulary import Vocabulary
+from incidents.memory.features import Placed
+from incidents.memory.gate import JUDGED, RIVALS, Judged, judge
+from incidents.memory.landscape import Landscape
+from incidents.memory.texts import AlertText, MemoryText
 from incidents.reading.facts import read_facts
 
 POOL = MemoryText(
@@ -13,7 +15,6 @@ POOL = MemoryText(
         "pool.\npool: active=20 idle=0 waiting=140"
     ),
     cause="reindex-nightly holds its database connections for a whole batch and leaves none for search-api.",
-    fix="Pause the nightly reindex. Suspended the cronjob.",
     service="search-api",
     fingerprint="pool",
     fix_id=1,
@@ -26,7 +27,6 @@ RANKER = MemoryText(
         "java.lang.NullPointerException: Cannot invoke Ranker.score() because this.ranker is null"
     ),
     cause="The flag new_ranker was on without a ranker deployed.",
-    fix="Switch the flag new_ranker off.",
     service="search-api",
     fingerprint="ranker",
     fix_id=2,
@@ -38,7 +38,6 @@ DISK = MemoryText(
         "FORBIDDEN/12/index read-only / allow delete\ndisk used 96% (threshold 90%)"
     ),
     cause="Old snapshots filled the data disk.",
-    fix="Remove old snapshots and lift the read-only block.",
     service="product-index",
     fingerprint="disk",
     fix_id=3,
@@ -47,7 +46,6 @@ QUEUE = MemoryText(
     title="IndexerConsumerLag",
     symptom="service=search-indexer\nconsumer lag 182,000 (baseline 200)\nUnexpected end-of-input at offset 88123",
     cause="A truncated message stopped the consumer.",
-    fix="Skip the poison message and replay it from the source.",
     service="search-indexer",
     fingerprint="queue",
     fix_id=4,
@@ -56,7 +54,6 @@ CERTIFICATE = MemoryText(
     title="GeocoderErrors",
     symptom="service=geocoder\nx509: certificate has expired or is not yet valid",
     cause="The intermediate certificate ran out.",
-    fix="Renew the certificate by hand.",
     service="geocoder",
     fingerprint="certificate",
     fix_id=5,
@@ -68,8 +65,13 @@ SERVICES = {memory.service: memory.service for memory in BANK}
 def ask(text: str, memories: list[MemoryText] = BANK, fingerprint: str = "") -> dict[str, Judged]:
     """Return the gate's word by the memory's fingerprint."""
     alert = AlertText(text, read_facts(text, services=SERVICES), fingerprint)
-    words = judge(alert, memories, Vocabulary(memory.stems for memory in memories))
-    return {memory.fingerprint: word for memory, word in zip(memories, words, strict=True)}
+    landscape = Landscape({place: memory.reading for place, memory in enumerate(memories)})
+    near = landscape.near(alert.reading)
+    keys = near.best(JUDGED)
+    scores = near.scores(keys)
+    placed = [Placed(key, memories[key], scores[key]) for key in keys]
+    words = judge(alert, placed, placed[:RIVALS], landscape)
+    return {one.memory.fingerprint: word for one, word in zip(placed, words, strict=True)}
 
 
 @pytest.mark.parametrize(
@@ -145,7 +147,8 @@ def test_judge_says_why_in_one_line_of_words() -> None:
     words = ask(text)
 
     assert words["pool"].reason == "Same error text, same service, same symptom (connection pool exhausted)."
-    assert words["disk"].reason.startswith("Hardly anything telling in common, another service (product-index)")
+    assert words["disk"].reason.startswith("Shares no telling word, says nothing of ")
+    assert "another service (product-index), another symptom (disk full)" in words["disk"].reason
     assert not any(character.isdigit() for character in words["pool"].reason)  # no score
 
 
@@ -168,9 +171,7 @@ def test_judge_takes_the_same_alert_for_known_unless_it_names_another_error() ->
 
 def test_judge_does_not_hold_occurrences_of_one_failure_against_each_other() -> None:
     again = [
-        MemoryText(
-            POOL.title, POOL.symptom.replace("140", str(number)), POOL.cause, POOL.fix, POOL.service, str(number)
-        )
+        MemoryText(POOL.title, POOL.symptom.replace("140", str(number)), POOL.cause, POOL.service, str(number))
         for number in range(150, 157)
     ]
 

@@ -29,7 +29,7 @@ def test_recall_prints_what_memory_gives_and_why(record: MemoryRecord) -> None:
 
     assert "This project: matched." in output
     assert "close   SEARCH-1  SearchApiHighErrorRate" in output
-    assert "Says nearly the same" in output
+    assert "same symptom (connection pool exhausted)" in output
     assert "Failed attempts: no match." in output
     assert "Shared lessons: off." in output
 
