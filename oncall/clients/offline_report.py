@@ -102,7 +102,7 @@ def _seen_elsewhere(conversation: Conversation, usable: Sequence[Memory]) -> dic
 
 def _report(facts: Facts, *, best: Memory, evidence: Sequence[Memory], summary: str, **fields: Any) -> dict[str, Any]:
     """Return the diagnosis that rests on the best memory."""
-    cause = best.cause or best.title or best.quote
+    cause = best.cause or _cause_of_the_same_fix(best, evidence)
     known = recognise([cause, best.title, *facts.signatures], [facts.title, *facts.symptoms])
     return {
         "severity": _severity(facts, known),
@@ -117,6 +117,13 @@ def _report(facts: Facts, *, best: Memory, evidence: Sequence[Memory], summary: 
         **fields,
         "confidence_reason": shortened(fields["confidence_reason"], REASON_CHARACTERS),
     }
+
+
+def _cause_of_the_same_fix(best: Memory, others: Sequence[Memory]) -> str:
+    """Return what somebody else wrote of a fix that was only confirmed; a title is no cause."""
+    fix = _SENTENCE_END.split(best.fix, maxsplit=1)[0]
+    same = (memory.cause for memory in others if memory.cause and fix and memory.fix.startswith(fix))
+    return next(same, f"Not written down; what fixed it: {fix}" if fix else "Not known.")
 
 
 def _cited(memory: Memory) -> dict[str, str]:

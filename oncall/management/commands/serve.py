@@ -1,5 +1,6 @@
 """Everything of the local profile in one command: database, example data, web server, workers, scheduler."""
 
+import fcntl
 import shutil
 import socket
 import sys
@@ -7,7 +8,7 @@ import tempfile
 from argparse import ArgumentParser
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from django.conf import settings
 from django.core.management import call_command, get_commands
@@ -36,6 +37,8 @@ class Command(BaseCommand):
         if not settings.LOCAL:
             raise CommandError("serve is for the local profile (ONCALL_PROFILE=local). See docker-compose.yml.")
         _require_free(host, port)
+        # Kept open, and so held, until this process ends.
+        lock = _only_one()
         self._prepare_database()
         shown = "localhost" if host in ("127.0.0.1", "::1") else host
         self.stdout.write(self.style.SUCCESS(f"\n  On-Call Copilot: http://{shown}:{port}\n"))
@@ -48,6 +51,7 @@ class Command(BaseCommand):
             Supervisor(_children(host, port)).run()
         finally:
             self._command("release_leases")
+            lock.close()
             self.stdout.write("Stopped.")
 
     def _prepare_database(self) -> None:
@@ -63,7 +67,22 @@ class Command(BaseCommand):
             call_command(name, stdout=self.stdout, **options)
 
 
+def _only_one() -> IO[str]:
+    """Return the held lock of the data: a second run on it would end the first one's work when it stops."""
+    lock = (settings.DATA_DIR / "serve.lock").open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise CommandError(
+            f"It runs already with the data in {settings.DATA_DIR}. Stop that one, or name another folder: "
+            "ONCALL_DATA_DIR=… make run"
+        ) from None
+    return lock
+
+
 def _require_free(host: str, port: int) -> None:
+    if not 1 <= port <= 65535:
+        raise CommandError(f"There is no port {port}. Name one from 1 to 65535: make run PORT=8001")
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
