@@ -73,6 +73,7 @@ def _only_one() -> IO[str]:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
+        lock.close()
         raise CommandError(
             f"It runs already with the data in {settings.DATA_DIR}. Stop that one, or name another folder: "
             "ONCALL_DATA_DIR=… make run"
