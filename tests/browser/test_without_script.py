@@ -42,7 +42,8 @@ class Writer:
         self._unfold(form)
         for name, value in fields.items():
             self._fill(form.locator(f"[name='{name}']"), value)
-        form.locator(button_of).first.click()
+        with self.page.expect_navigation():
+            form.locator(button_of).first.click()
 
     def _unfold(self, form: Locator) -> None:
         shut = self.page.locator("details:not([open])").filter(has=form)
