@@ -1,8 +1,12 @@
 """What a worker does: each task loads by id and makes one call. The rows are the queue's truth."""
 
+import logging
+
 from celery import shared_task
 
 from incidents.services import deliveries, diagnosing, memory
+
+logger = logging.getLogger(__name__)
 
 
 @shared_task(name="incidents.read_delivery")
@@ -26,6 +30,9 @@ def sync_record(*, record_id: int) -> None:
 @shared_task(name="incidents.sweep")
 def sweep() -> None:
     """Drive on whatever a killed worker or a lost message left behind. Two sweeps at once are harmless."""
-    deliveries.sweep()
-    diagnosing.sweep()
-    memory.sweep()
+    for part in (deliveries.sweep, diagnosing.sweep, memory.sweep):
+        try:
+            part()
+        except Exception:
+            # One that breaks must not keep the others from what waits for them.
+            logger.exception("The sweep of %s broke down.", part.__module__)

@@ -11,7 +11,7 @@ import uuid
 from datetime import timedelta
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Case, F, Q, QuerySet, Value, When
 from django.utils import timezone
 
 from incidents.memory import readings
@@ -163,7 +163,8 @@ class _Work:
             problem=problem[:200],
             next_try_at=timezone.now() + RETRY_REFUSED_AFTER,
             attempts=min(record.attempts, ATTEMPTS_COUNTED),
-            state=State.FORGETTING if record.state == State.FORGETTING else State.FAILED,
+            # Decided by the row as it is then: it may have been forgotten since it was read.
+            state=Case(When(wanted_revision=None, then=F("state")), default=Value(State.FAILED)),
         )
 
     def _release(self, *, state: State, to: State, revision: int | None = None, **values: Any) -> bool:

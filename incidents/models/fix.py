@@ -84,6 +84,8 @@ class Outcome(Act):
     verified_at = models.DateTimeField()
     # False after the incident was reopened because the fix did not hold: such a row stays, as a failure of its fix.
     held = models.BooleanField(null=True, blank=True)
+    # When the incident was reopened: the outcome stays, with its memory and its track, and is the current one no more.
+    ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         """One current outcome for each incident."""
@@ -92,13 +94,18 @@ class Outcome(Act):
         constraints = [
             models.UniqueConstraint(
                 fields=["incident"],
-                condition=Q(superseded_by=None) & (Q(held=None) | Q(held=True)),
+                condition=Q(superseded_by=None, ended_at=None),
                 name="outcome_one_current",
             )
         ]
 
     def __str__(self) -> str:
         return f"outcome of incident {self.incident_id}"
+
+    @property
+    def is_current(self) -> bool:
+        """Whether it stands: neither corrected, nor ended by a reopening."""
+        return self.superseded_by_id is None and self.ended_at is None
 
 
 class Attempt(Act):

@@ -39,7 +39,8 @@ logger = logging.getLogger(__name__)
 
 ATTEMPTS = 4
 # A diagnosis that nobody took for this long is handed to the queue again.
-QUEUE_PATIENCE = timedelta(seconds=15)
+QUEUE_PATIENCE = timedelta(seconds=60)
+SENT_AGAIN_AT_ONCE = 200
 CRASHED = "It crashed repeatedly. What stands here is what was certain before."
 MEMORY_SWITCHED_OFF = "Memory was switched off for this project."
 
@@ -259,7 +260,7 @@ def _send_again() -> None:
         state__in=[Diagnosis.State.QUEUED, Diagnosis.State.RUNNING],
         investigation__state__in=Investigation.ACTIVE,
     )
-    for diagnosis_id in list(due.values_list("pk", flat=True)):
+    for diagnosis_id in list(due.order_by("queued_at").values_list("pk", flat=True)[:SENT_AGAIN_AT_ONCE]):
         with transaction.atomic():
             # Two sweeps at once: the one that changes the row sends.
             if due.filter(pk=diagnosis_id).update(queued_at=timezone.now()):

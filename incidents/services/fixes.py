@@ -165,7 +165,7 @@ def take_apart(*, fix: Fix, by: User) -> Fix:
 
 def _held(fix: Fix, by: User) -> Fix:
     """Return the fix as it is now, its row held, once the person may work its project."""
-    rows = Fix.objects.select_for_update(of=("self",)).select_related("project__team", "merged_into")
+    rows = Fix.objects.select_for_update(of=("self",), no_key=True).select_related("project__team", "merged_into")
     held = rows.get(pk=fix.pk)
     access.require(by, Permission.INCIDENT_WORK, held)
     return held

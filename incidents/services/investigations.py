@@ -46,6 +46,8 @@ def start_or_join(incident: Incident, **how: Any) -> Investigation:
     with transaction.atomic():
         # The incident's row orders those who start at once; the constraint guards what gets past.
         timeline.touch(incident.pk)
+        incident.refresh_from_db(fields=["moved_to"])
+        incidents.refuse_moved(incident)
         try:
             with transaction.atomic():
                 return _active(incident) or _start(incident, **how)

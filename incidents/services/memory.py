@@ -81,7 +81,7 @@ def forget(*, record: MemoryRecord, by: User) -> Forgotten:
         if record.incident_id:
             timeline.hold(record.incident_id)
         record = (
-            MemoryRecord.objects.select_for_update(of=("self",))
+            MemoryRecord.objects.select_for_update(of=("self",), no_key=True)
             .select_related("incident__project__team")
             .get(pk=record.pk)
         )

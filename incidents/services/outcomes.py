@@ -221,8 +221,9 @@ def reopen(*, incident: Incident, by: User, held: bool | None) -> acts.Changed:
             name = other.ref if other else "Another incident"
             raise Conflict(f"{name} is open for the same alert. Work on that one.") from None
         outcome = _current(incident)
+        if outcome:
+            Outcome.objects.filter(pk=outcome.pk).update(ended_at=timezone.now(), held=held)
         if outcome and held is not None and outcome.held != held:
-            Outcome.objects.filter(pk=outcome.pk).update(held=held)
             outcome.held, outcome.incident = held, incident
             _remember_outcome(outcome, by=by, replaces=outcome)
         word = {True: "held", False: "did not hold", None: "not known"}[held]
@@ -233,13 +234,9 @@ def reopen(*, incident: Incident, by: User, held: bool | None) -> acts.Changed:
 
 
 def _current(incident: Incident) -> Outcome | None:
-    """Return the outcome that stands; one that did not hold stands no more."""
-    return (
-        Outcome.objects.filter(incident=incident, superseded_by=None)
-        .exclude(held=False)
-        .select_related("fix", "verified_by")
-        .first()
-    )
+    """Return the outcome that stands; a reopening ends it."""
+    standing = Outcome.objects.filter(incident=incident, superseded_by=None, ended_at=None)
+    return standing.select_related("fix", "verified_by").first()
 
 
 def _save_outcome(incident: Incident, words: _Words, details: acts.Details, *, by: User, at: datetime) -> SavedOutcome:

@@ -38,10 +38,20 @@ from teams.requests import PersonRequest
 
 Act = Callable[[PersonRequest, Incident], HttpResponse]
 
-# Fields that hold what a person wrote, as opposed to what they chose.
 # The names of the fields of questions start with this; the question's id follows.
 ANSWER = "answer-"
-_WRITTEN = ("root_cause", "what_was_done", "what_happened", "note", "system_text", "word", "new_fix")
+# Fields that hold what a person wrote, as opposed to what they chose.
+_WRITTEN = (
+    "root_cause",
+    "what_was_done",
+    "what_happened",
+    "note",
+    "system_text",
+    "word",
+    "new_fix",
+    "runbook",
+    "command",
+)
 
 
 def act(view: Act) -> Callable[..., HttpResponse]:

@@ -122,7 +122,7 @@ class IncidentRows:
     def outcome(self) -> Outcome | None:
         """The current outcome; one that did not hold is current no more."""
         acts = [act.act for act in self.applications if act.incident_id == self.incident.pk]
-        return next((act for act in acts if isinstance(act, Outcome) and act.held is not False), None)
+        return next((act for act in acts if isinstance(act, Outcome) and act.is_current), None)
 
     @cached_property
     def attempts(self) -> list[Attempt]:

@@ -146,7 +146,7 @@ def _where_to_correct(record: MemoryRecord, user: User, permissions: frozenset[s
     if incident is None or Permission.INCIDENT_WORK not in permissions or record.forgotten_at:
         return ""
     page, manages = incident.get_absolute_url(), Permission.MEMORY_MANAGE in permissions
-    if record.outcome and record.outcome.held is not False and (manages or record.outcome.verified_by == user):
+    if record.outcome and record.outcome.is_current and (manages or record.outcome.verified_by == user):
         return f"{page}#fixed"
     if record.attempt and (manages or record.attempt.tried_by == user):
         return reverse("attempt_correct", args=[incident.project.key, incident.number, record.attempt.public_id])

@@ -25,7 +25,11 @@ def incident_correct(request: PersonRequest, key: str, number: int) -> HttpRespo
     }
     form = CorrectForm(request.POST or None, project=incident.project, initial=initial)
     if request.method == "POST" and form.is_valid():
-        incidents.correct(incident=incident, by=request.user, **form.cleaned_data)
+        try:
+            incidents.correct(incident=incident, by=request.user, **form.cleaned_data)
+        except Conflict:  # it was moved at this very moment
+            incident.refresh_from_db()
+            return render_moved(request, incident, status=409)
         return redirect(incident)
     context = {
         "incident": incident,

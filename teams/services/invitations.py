@@ -29,7 +29,7 @@ def invite(*, team: Team, email: str, role: str, by: User) -> tuple[Invitation, 
     """
     address = email.strip().lower()
     # One at a time for a team, so that two invitations of one address end as one that is open.
-    Team.objects.select_for_update().get(pk=team.pk)
+    Team.objects.select_for_update(no_key=True).get(pk=team.pk)
     if Membership.objects.filter(team=team, user__email=address, left_at=None).exists():
         raise InvitationProblem("This address belongs to a member of the team already.")
     Invitation.objects.filter(team=team, email=address, accepted_at=None, revoked_at=None).update(
@@ -84,6 +84,8 @@ def accept_invitation(*, secret: str, user: User) -> Membership:
     invitation = find_invitation(secret)
     if invitation.email != user.email.lower():
         raise InvitationProblem("This invitation was made for another address. Sign in with that one.")
+    # The team before the audit's chain, as in every act on a team.
+    Team.objects.select_for_update(no_key=True).get(pk=invitation.team_id)
     used = Invitation.objects.filter(pk=invitation.pk, accepted_at=None, revoked_at=None).update(
         accepted_at=timezone.now(), accepted_by=user
     )

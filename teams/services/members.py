@@ -51,6 +51,8 @@ def change_role(*, team: Team, user: User, role: str, by: User) -> Membership:
     membership.save(update_fields=["role"])
     access.forget_roles(user)
     audit.record("member.change_role", by=by, on=user, team=team, before={"role": before}, after={"role": role})
+    if role != Membership.Role.ADMIN:
+        _end_invitations(team, user, by)
     return membership
 
 
@@ -68,16 +70,20 @@ def remove_member(*, team: Team, user: User, by: User | None) -> None:
     membership.save(update_fields=["left_at"])
     access.forget_roles(user)
     audit.record("member.remove", by=by, on=user, team=team, before={"role": membership.role})
-    # What they invited ends with them: else somebody removed could come back by a link of their own.
-    for invitation in Invitation.objects.filter(team=team, invited_by=user, accepted_at=None, revoked_at=None):
-        invitation.revoked_at = membership.left_at
-        invitation.save(update_fields=["revoked_at"])
-        audit.record("invitation.revoke", by=by, on=invitation, team=team)
+    _end_invitations(team, user, by)
+
+
+def _end_invitations(team: Team, inviter: User, by: User | None) -> None:
+    """End what somebody invited who may invite no more: else they could come back by a link of their own."""
+    open_ = Invitation.objects.filter(team=team, invited_by=inviter, accepted_at=None, revoked_at=None)
+    for invitation in open_:
+        if open_.filter(pk=invitation.pk).update(revoked_at=timezone.now()):
+            audit.record("invitation.revoke", by=by, on=invitation, team=team)
 
 
 def _locked_membership(team: Team, user: User) -> Membership:
     """Return the membership while nobody else changes the team's: two admins must not remove each other at once."""
-    Team.objects.select_for_update().get(pk=team.pk)
+    Team.objects.select_for_update(no_key=True).get(pk=team.pk)
     membership = Membership.objects.filter(team=team, user=user, left_at=None).first()
     if membership is None:
         raise NotAMember(user)

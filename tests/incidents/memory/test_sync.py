@@ -217,3 +217,26 @@ def test_an_error_of_ours_is_shown_and_does_not_loop(memory: TroubledMemory, rec
 
     record.refresh_from_db()
     assert (record.state, record.problem) == (State.FAILED, "An unexpected error stopped it (ZeroDivisionError).")
+
+
+def test_a_refusal_that_comes_after_forgetting_loses_no_forgetting(
+    memory: TroubledMemory, record: MemoryRecord
+) -> None:
+    sync(record.pk, memory)
+    MemoryRecord.objects.filter(pk=record.pk).update(state=State.QUEUED, confirmed_revision=None)
+
+    def forgotten_meanwhile() -> None:
+        service.forget(record=record, by=record.incident.project.team.memberships.get(role="admin").user)  # type: ignore[union-attr]
+        raise MemoryRefused("No.")
+
+    memory.after_retain = forgotten_meanwhile
+    sync(record.pk, memory)
+    record.refresh_from_db()
+    assert record.state == State.FORGETTING
+
+    memory.after_retain = None
+    MemoryRecord.objects.update(next_try_at=None)
+    sync(record.pk, memory)
+    record.refresh_from_db()
+    assert record.state == State.FORGOTTEN
+    assert stored(memory, record) == {}

@@ -18,7 +18,7 @@ from incidents.models import (
     MemoryRecord,
     Outcome,
 )
-from incidents.models.track import track_records
+from incidents.models.track import applications, track_records
 from incidents.services import attempts, feedback, incidents, outcomes
 from incidents.services.incidents import Conflict
 from teams.models import AuditEvent, Membership
@@ -439,7 +439,7 @@ def test_reopened_incident_fixed_the_same_way_is_the_same_document(world: World,
     assert first.record is not None
     assert second.record is not None
     assert (second.record.pk, second.record.outcome) == (first.record.pk, second.outcome)
-    assert Outcome.objects.filter(superseded_by=None).count() == 1
+    assert Outcome.objects.filter(superseded_by=None).count() == 2
 
 
 def test_reopen_is_a_conflict_while_the_same_alert_has_another_open_incident(world: World, incident: Incident) -> None:
@@ -475,3 +475,23 @@ def test_notes_are_never_remembered(world: World, incident: Incident) -> None:
 
     assert saved.record is not None
     assert "moon" not in saved.record.revisions.get().text
+
+
+@pytest.mark.parametrize("held", [True, None, False], ids=["held", "not known", "did not hold"])
+def test_an_outcome_after_reopening_leaves_the_first_its_memory_and_its_track(
+    world: World, incident: Incident, held: bool | None
+) -> None:
+    first = record(incident, world.responder, new_fix_title="Pause the reindex")
+    outcomes.reopen(incident=incident, by=world.admin, held=held)
+
+    second = record(incident, world.admin, root_cause="A leak.", new_fix_title="Restart the leaking pods")
+
+    first.outcome.refresh_from_db()
+    assert first.outcome.superseded_by is None
+    assert first.outcome.held is held
+    assert second.record is not None
+    assert second.record != first.record
+    assert first.record is not None
+    first.record.refresh_from_db()
+    assert first.record.fix == first.outcome.fix
+    assert [act.worked for act in applications([first.outcome.fix_id])] == [held is not False]

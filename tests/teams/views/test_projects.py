@@ -38,7 +38,7 @@ def test_settings_are_saved(world: World, signed_in: Any) -> None:
         "Europe/Berlin",
     )
     assert project.relevance == Project.Relevance.STRICT
-    event = AuditEvent.objects.get(action="project.change")
+    event = AuditEvent.objects.get(act="project.change")
     assert (event.before["relevance"], event.after["relevance"]) == ("normal", "strict")
 
 
