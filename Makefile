@@ -11,7 +11,7 @@ WORKERS ?= 2
 
 export ONCALL_PROFILE ?= local
 
-.PHONY: help install run test pictures services test-services services-stop check fmt lock
+.PHONY: help install run test test-all pictures services test-services services-stop check fmt lock
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,7 +37,10 @@ install: $(VENV)/.requirements-dev ## Make .venv with everything, tools included
 run: $(VENV)/.requirements ## Run it all locally with example data: make run PORT=8000
 	@$(BIN)/python manage.py serve --host $(HOST) --port $(PORT)
 
-test: $(VENV)/.requirements-dev ## Run the tests: make test ARGS="-k intake"
+test: $(VENV)/.requirements-dev ## Run the tests but the thorough ones: make test ARGS="-k intake"
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not thorough" $(ARGS)
+
+test-all: $(VENV)/.requirements-dev ## Run every test, those too that go through every page
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
 pictures: $(VENV)/.requirements-dev ## Make the README's pictures anew from the example data

@@ -83,7 +83,8 @@ def evidence(
     ``strangers`` has what an unrelated record of the same trade reaches, which is the rival where there is no better.
     """
     asked = _asked(alert.reading, landscape)
-    alone = {placed.key: _alone(asked, placed, landscape) for placed in (*rivals, *judged)}
+    pool = {placed.key: placed for placed in (*rivals, *judged)}
+    alone = {key: _alone(asked, placed, landscape) for key, placed in pool.items()}
     return [_beside(asked, placed, rivals, alone, strangers) for placed in judged]
 
 

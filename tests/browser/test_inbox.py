@@ -5,7 +5,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import SignIn, Visitor
 
-pytestmark = [pytest.mark.browser, pytest.mark.worker, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.thorough, pytest.mark.browser, pytest.mark.worker, pytest.mark.timeout(180)]
 
 SHORTCUTS = ["a", "r", "e", "j", "k", "?", "/", "x", "n", "g", "i", "m"]
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, CDPSession, expect
 from incidents.examples import EXAMPLES
 from tests.browser.conftest import SignIn, Site, Visitor
 
-pytestmark = [pytest.mark.browser, pytest.mark.worker, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.thorough, pytest.mark.browser, pytest.mark.worker, pytest.mark.timeout(120)]
 
 KILOBYTE = 1000
 FIRST, AFTER = 250 * KILOBYTE, 30 * KILOBYTE

@@ -20,7 +20,7 @@ from tests.browser.places import DRAWN, NO_PAGE, PLACES, SWITCHED_OFF, Place
 from tests.factories import PASSWORD
 from tests.test_access_matrix import ROWS, names
 
-pytestmark = [pytest.mark.browser, pytest.mark.worker]
+pytestmark = [pytest.mark.thorough, pytest.mark.browser, pytest.mark.worker]
 
 # What WCAG 2.2 added to axe-core's rules is off unless asked for; and open menus would cover what is under them.
 TARGETS = {"runOnly": {"type": "rule", "values": ["target-size"]}}

@@ -12,7 +12,7 @@ from incidents.examples import EXAMPLES
 from tests.browser.conftest import SignIn, Visitor
 from tests.test_access_matrix import ROWS
 
-pytestmark = [pytest.mark.browser, pytest.mark.worker, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.thorough, pytest.mark.browser, pytest.mark.worker, pytest.mark.timeout(180)]
 
 # For machines; and the button by which the tests sign in, pressed before anything is counted.
 NOT_HERE = {"api_alert_create", "demo_login"}
