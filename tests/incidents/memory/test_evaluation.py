@@ -160,6 +160,7 @@ def test_the_command_measures_and_leaves_nothing_behind(world: World, files: tup
     assert not EmbeddedBank.objects.filter(documents__isnull=False).exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.django_db(transaction=True)
 def test_ids_and_sources_are_never_indexed(files: tuple[str, str], tmp_path: Path) -> None:
     queries = tmp_path / "about-labels.jsonl"
@@ -173,6 +174,7 @@ def test_judging_needs_a_model(files: tuple[str, str]) -> None:
         run(*files, "--judge")
 
 
+@pytest.mark.thorough
 @pytest.mark.django_db(transaction=True)
 def test_a_model_judges_by_whole_investigations_with_the_same_keys(groq: GroqServer, files: tuple[str, str]) -> None:
     measured = run(*files, "--judge")
