@@ -98,6 +98,7 @@ def test_a_name_is_found_however_often_it_was_encoded(times: int) -> None:
     assert said.decode() not in anonymise(f"header {said.decode()} seen", NAMES).text
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "unit",
     ["a", "1", ".", "a.", "1.", "a-", ":", "1:", "%25", "/a", "\\", "a@a.", "(", "+1 ", "http://", "password=", "Jana ",
@@ -113,6 +114,7 @@ def test_hostile_text_takes_bounded_time(unit: str) -> None:
     assert time.process_time() - before < 10  # about a second at most on an idle machine
 
 
+@pytest.mark.thorough
 def test_ten_kilobytes_with_five_thousand_names() -> None:
     names = Names(
         teams=tuple(f"Team Zorvax {n:04}" for n in range(1000)),
@@ -147,6 +149,7 @@ _PIECES = st.lists(
 ).map("".join)  # fmt: skip
 
 
+@pytest.mark.thorough
 @settings(max_examples=300, deadline=None)
 @given(_PIECES)
 def test_whatever_comes_in_is_replaced_at_its_place_and_clean_afterwards(text: str) -> None:

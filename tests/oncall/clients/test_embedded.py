@@ -82,6 +82,7 @@ def test_a_forgotten_text_leaves_nothing_in_the_database(memory: EmbeddedMemory,
     assert (row.text, row.tags, row.metadata, row.occurred_at, bytes(row.vectors)) == ("", [], {}, None, b"")
 
 
+@pytest.mark.thorough
 def test_an_index_grows_beyond_its_first_slots(memory: EmbeddedMemory, bank: str) -> None:
     def word(number: int) -> str:
         return "q" + "".join("bcdfghjklm"[int(digit)] for digit in str(number))
